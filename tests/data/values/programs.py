@@ -53,6 +53,14 @@ def gradients_of_what_a_mask_takes():
 
 
 @program
+def gradients_that_a_hook_looks_at():
+    weight, seen = nn.Parameter(torch.arange(6.0).to(DEVICE)), []
+    weight.register_hook(lambda gradient: seen.append(bool(torch.isfinite(gradient).all())))
+    (weight * 2).sum().backward()
+    return seen
+
+
+@program
 def attention_masks():
     answers = []
     for padding in (slice(0, 0), slice(0, 2), slice(6, 8)):

@@ -2,7 +2,7 @@
 
 Its engine adds one gradient to another in place where nobody else holds them. Since PyTorch 2.10 a Python object counts as somebody, and a call that is
 seen makes objects of its tensors: the step would take other memory. What runs in Python within a backward is seen all the same: the backward
-of a custom function, a region that a checkpoint computes again, an optimizer's step in a hook. Its tensors have their objects anyway. So have masks,
+of a custom function, a region that a checkpoint computes again, a hook on a tensor, an optimizer's step in a hook. Its tensors have their objects anyway. So have masks,
 whose elements are counted (`nonzero`) where the gradient of `x[mask]` is put back: no gradient is added to them.
 """
 import functools
@@ -28,6 +28,8 @@ class Backward:
             made(self_, pack_hook, self._seen(unpack_hook))
 
         graph.saved_tensors_hooks.__init__ = hooks
+        for name in ("register_hook", "register_post_accumulate_grad_hook"):
+            setattr(torch.Tensor, name, self._registering(getattr(torch.Tensor, name)))
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
         within = []  # whether each step that runs was called where nothing is seen
         register_optimizer_step_pre_hook(lambda *_: (within.append(not self._hook.watches), self._hook.watch(True)) and None)
@@ -46,6 +48,13 @@ class Backward:
                 self._hook.watch(False)
 
         return call
+
+    def _registering(self, register):
+        @functools.wraps(register)
+        def registered(tensor, hook):
+            return register(tensor, self._seen(hook) if callable(hook) else hook)
+
+        return registered
 
     def _around_engine(self, original):
         @functools.wraps(original)

@@ -9,6 +9,7 @@ WRITTEN_ALL_THE_SAME = ("running_mean", "running_var")  # normalisations whose s
 NUMBERS = (int, float, bool, complex)
 # What a comparison with something that is not known gives: it equals nothing but itself, and is finite.
 ASSUMED = {"eq": False, "ne": True, "isin": False, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
+FINITE = {"_amp_foreach_non_finite_check_and_unscale_": 1}  # the argument that they write to if a number is not finite
 KEEP = {"scatter_", "index_copy_", "index_put_", "_index_put_impl_", "masked_fill_", "index_fill_", "masked_scatter_", "put_"}  # what they do not write to they leave as it is
 SIZES_FOLLOW = {"_unique"}  # from data, and no tag says so
 READ_WITHIN = {"normal", "isin", "linalg_eig", "linalg_matrix_exp", "segment_reduce"}  # they call others, and read what those give, in order to check or to choose
@@ -51,6 +52,7 @@ class Operator:
         self.choice = CHOICES.get(base) if aten else None
         self.joins = aten and base.rstrip("_") in ("bitwise_and", "bitwise_or", "logical_and", "logical_or")
         self.assumed = ASSUMED.get(base) if aten else None
+        self.finite = FINITE.get(base) if aten else None
 
     def pass_on(self, hook, keys, arguments, options):
         """What it does on the keys below."""

@@ -197,12 +197,25 @@ class Watch:
                 if address not in seen:
                     seen.add(address)
                     self._graphs.writes(address)
+                    if recipe is None and operator.finite is not None and value is arguments[operator.finite]:
+                        self._storages.put(tensor, self._as_it_was(address))
+                        continue
                     self._storages.put(tensor, recipe and (self._copied(operator, arguments, recipe, tensor)
                                                            or recipe[0].give(Written(recipe[1][address]), recipe[1][address].size)))
         for number, tensor in enumerate(self._flat(result)):
             if self._memory(tensor) and self._storages.address(tensor) not in seen:
                 self._make(operator, arguments, recipe, number, tensor)
         return result
+
+    def _as_it_was(self, address):
+        """The version that a storage keeps if numbers that are not known are finite, as they are assumed to be."""
+        version = self._storages.version(address)
+        content = None if version is None else self._answers.content(version, 0, version.size, self._storages)[0]
+        if content is None:
+            return None
+        kept = Version(version.size, self._limits).settle(content)
+        kept.assumed = True
+        return kept
 
     def _make(self, operator, arguments, recipe, number, tensor):
         """A result that may have a storage of its own."""
