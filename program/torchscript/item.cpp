@@ -20,13 +20,16 @@ void check_depth(int depth) {
 }
 
 template <class Collection>
-void free_inside(Collection& collection) {
-  std::vector<Item> items;
-  collection.release(items);
-  while (!items.empty()) {
-    Item item = std::move(items.back());
-    items.pop_back();
-    item.release(items);
+void free_inside(Collection& collection) noexcept {
+  try {
+    std::vector<Item> items;
+    collection.release(items);
+    while (!items.empty()) {
+      Item item = std::move(items.back());
+      items.pop_back();
+      item.release(items);
+    }
+  } catch (...) {  // no memory for the list of what is left: it is freed as its owners are
   }
 }
 

@@ -58,6 +58,7 @@ Sizes integers(const PickleValue& tuple) {
 std::unique_ptr<Pickle> pickled(const Archive& archive, const Archive::Entry& entry) {
   const EntryText text = archive.read(entry);
   std::string name = fmt::format("{}: {}", archive.path(), entry.name);
+  // NOLINTNEXTLINE(modernize-make-unique): a Pickle is not moved
   return std::unique_ptr<Pickle>(new Pickle(Pickle::with_calls(std::string(text.view()), std::move(name))));
 }
 
