@@ -131,25 +131,29 @@ def difference(row, estimated, published):
 def fine_tunings():
     """The section of fms-acceleration's benchmarks."""
     rows = read("fms_acceleration.csv")
-    text = f"""## Fine-tunings of whole models
+    text = f"""## Fine-tuning runs of language models
 
-[fms-acceleration]({FINE_TUNINGS}) fine-tunes language models on one and two A100 80GB, and prints the peak of allocated
-bytes, those after training, and the MiB that `nvidia-smi` has shown. `validation/published/fms_acceleration.py` is the same training in our own words,
-with random weights; `validation/published/repeat.py` makes the environment of each row and runs it. FlashAttention 2 runs by PyTorch's own copy of its
-kernels. PyTorch is 2.6.0 here and was 2.4.1 there; the other packages have the versions that were measured. A row that says `out of memory`
-has no figure there, most likely for that reason.
+[fms-acceleration]({FINE_TUNINGS}) fine-tunes language models on one and two A100 80GB.
+It prints the peak of allocated bytes and the bytes that are left after training. It also prints the MiB that `nvidia-smi` showed.
 
-Two facts about the models were not at hand, and follow from the bytes that were printed after training, of which there are six a parameter: PowerLM's
-layers have biases and its vocabulary has 49,152 words; SantaCoder's has 49,158. The peaks were not used for it.
+- `validation/published/fms_acceleration.py` is the same training in our own words, with random weights.
+- `validation/published/repeat.py` makes the environment of each row and runs it.
+- FlashAttention 2 runs by PyTorch's own copy of its kernels.
+- PyTorch is 2.6.0 here and was 2.4.1 there. The other packages have the versions that were measured.
+- `out of memory` as a published figure: the source has none, most likely for that reason.
 
-The columns `nvidia-smi` are compared with the largest reserved memory and the context of an A100. They say two things. The rows of PowerLM on one
-GPU are 7 MiB too low, all of them. The other rows on one GPU are some 1,180 MiB too low, and LoRA's exactly 1,178: something else takes memory on that
-machine, which the source does not name. On two GPUs the buffers of NCCL are missing here, some 700 MiB a card.
+Some facts about two models were not at hand. They follow from the bytes after training, of which there are six a parameter. SantaCoder's vocabulary has
+49,158 words. PowerLM's number of parameters is that of layers with biases and 49,152 words, and also that of layers without biases and 49,672 words. With
+biases its peaks are equal, and without them the first is 2,433,024 bytes too high: this one choice was made by a peak.
+
+The columns `nvidia-smi` compare with the largest reserved memory plus the context of an A100. The rows of PowerLM on one GPU are 7 MiB too low, all of
+them. Most other rows on one GPU are at least 1,140 MiB too low, and LoRA's exactly 1,178: something else takes memory on that machine, which the source
+does not name. On two GPUs NCCL's memory is missing here, some 700 MiB a card.
 
 """
-    text += summary(rows, lambda row: ", ".join(row["row"].split(", ")[:2]), "fine-tuning") + "\n"
-    text += "### All fine-tunings\n\n"
-    return text + table(("fine-tuning", "published peak, bytes", "estimated", "error", "published after training", "estimated", "nvidia-smi, MiB", "estimated",
+    text += summary(rows, lambda row: ", ".join(row["row"].split(", ")[:2]), "run") + "\n"
+    text += "### All fine-tuning runs\n\n"
+    return text + table(("run", "published peak, bytes", "estimated", "error", "published after training", "estimated", "nvidia-smi, MiB", "estimated",
                          "error", "note"),
                         [(row["row"], digits(row["published"]), digits(row["estimated"]), difference(row, "estimated", "published"),
                           digits(row["after_published"]), digits(row["after_estimated"]), digits(row["smi_published"]), digits(row["smi_estimated"]),
@@ -161,9 +165,9 @@ def adapters():
     rows = read("peft_image.csv")
     text = f"""## Adapters of an image model
 
-[PEFT's comparison]({ADAPTERS}) trains FLUX.2-klein-base-4B with many kinds of adapters on an L40S, and prints the largest
-reserved memory of its training steps, less what was reserved at the start. `validation/published/peft_image.py` is the same training in our own words,
-with random weights. The kinds and their settings are in `peft_image.json`.
+[PEFT's comparison]({ADAPTERS}) trains FLUX.2-klein-base-4B with many kinds of adapters on an L40S.
+It prints the largest reserved memory of its training steps, less what was reserved at the start. `validation/published/peft_image.py` is the same training
+in our own words, with random weights. `peft_image.json` has the settings of each kind. Here they run with PyTorch 2.12.0 and peft 0.20.0.
 
 """
     text += summary(rows, lambda row: "all kinds", "adapters") + "\n"

@@ -2,8 +2,8 @@
 
 Its engine adds one gradient to another in place where nobody else holds them. Since PyTorch 2.10 a Python object counts as somebody, and a call that is
 seen makes objects of its tensors: the step would take other memory. What runs in Python within a backward is seen all the same: the backward
-of a custom function, a region that a checkpoint computes again, a hook on a tensor, an optimizer's step in a hook. Its tensors have their objects anyway. So have masks,
-whose elements are counted (`nonzero`) where the gradient of `x[mask]` is put back: no gradient is added to them.
+of a custom function, a region that a checkpoint computes again, a hook on a tensor, an optimizer's step in a hook. Its tensors have their objects
+anyway. `nonzero` is seen, too: it counts the elements of a mask where the gradient of `x[mask]` is put back, and no gradient is added to a mask.
 """
 import functools
 
