@@ -2,6 +2,7 @@
 
 #include "estimate/prepare/prepare.h"
 #include "estimate/read.h"
+#include "program/higher_order.h"
 
 namespace metaprof {
 namespace {
@@ -13,14 +14,38 @@ bool ran_out_in_repeated_step(const Estimate& estimate) {
          failed->part.step >= static_cast<uint32_t>(estimate.report.steps_run);
 }
 
-}  // namespace
-
-Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
-                  CompiledModel* compiled, StepsToRun steps) {
+Estimate one_way(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
+                 CompiledModel* compiled, StepsToRun steps) {
   const PreparedRun prepared = prepare(model, options);
   Estimate result = read(prepared, run(prepared, planners, compiled, steps));
   if (ran_out_in_repeated_step(result))
     result = read(prepared, run(prepared, planners, compiled, StepsToRun::all));
+  return result;
+}
+
+}  // namespace
+
+ExecutionFigures execution_figures(const ProfileReport& report) {
+  return {.peak = report.memory.phases.peak.allocated_bytes.peak,
+          .saved = report.memory.saved.bytes,
+          .flops = report.counts.total.all.total(),
+          .kernels = report.counts.kernels};
+}
+
+Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
+                  CompiledModel* compiled, StepsToRun steps) {
+  if (!options.step.condition.empty() || !has_branches(model.program.graph))
+    return one_way(model, options, planners, compiled, steps);
+  RunOptions with = options;
+  with.step.condition = "false";
+  Estimate otherwise = one_way(model, with, planners, compiled, steps);
+  with.step.condition = "true";
+  Estimate result = one_way(model, with, planners, compiled, steps);
+  BranchComparison branches{.when_true = execution_figures(result.report),
+                            .when_false = execution_figures(otherwise.report)};
+  branches.shown = branches.when_true.peak.count >= branches.when_false.peak.count;
+  if (!branches.shown) result = std::move(otherwise);
+  result.report.branches = branches;
   return result;
 }
 

@@ -12,10 +12,13 @@
 namespace metaprof {
 
 /// Runs the steps and reads everything from them. `compiled` runs the model under `--execution graph`; null: one is
-/// made. Errors: as prepare and run.
+/// made. Of a model with torch.cond both ways are run, unless the options choose one. Errors: as prepare and run.
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
                   CompiledModel* compiled = nullptr, StepsToRun steps = StepsToRun::all);
 Estimate estimate(const Model& model, const RunOptions& options, StepsToRun steps = StepsToRun::all);
+
+/// What is compared of runs of one model.
+ExecutionFigures execution_figures(const ProfileReport& report);
 
 /// The same on a device that is here: `hardware` in place of --device, of whose memory the allocator can have `available`.
 /// All steps are dispatched.

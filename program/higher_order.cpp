@@ -11,7 +11,8 @@ constexpr struct {
   RegionCall::Kind kind;
 } kRegions[] = {{"higher_order::wrap_with_set_grad_enabled", RegionCall::Kind::gradients},
                 {"higher_order::wrap_with_autocast", RegionCall::Kind::autocast},
-                {"higher_order::tag_activation_checkpoint", RegionCall::Kind::checkpoint}};
+                {"higher_order::tag_activation_checkpoint", RegionCall::Kind::checkpoint},
+                {"higher_order::cond", RegionCall::Kind::branch}};
 
 // What stands before the body. False: this is not how the region is written.
 bool read_mode(std::span<const Operand> before, RegionCall& call) {
@@ -21,7 +22,8 @@ bool read_mode(std::span<const Operand> before, RegionCall& call) {
   };
   switch (call.kind) {
     case RegionCall::Kind::checkpoint: return true;
-    case RegionCall::Kind::gradients:  // set_grad_enabled(enabled, body, tensors…)
+    case RegionCall::Kind::branch: return before.size() == 1;  // cond(condition, body, otherwise, tensors)
+    case RegionCall::Kind::gradients:                          // set_grad_enabled(enabled, body, tensors…)
       if (before.empty() || !is(0, Kind::boolean)) return false;
       call.enabled = before[0].constant.boolean();
       return true;
@@ -45,7 +47,20 @@ std::optional<RegionCall> region_call(const GraphNode& node) {
   RegionCall call{.kind = region->kind, .device = {}, .dtype = {}, .body = body->graph.get()};
   call.first_argument = static_cast<size_t>(body - node.operands.begin()) + 1;
   if (!read_mode(std::span(node.operands).first(call.first_argument - 1), call)) return std::nullopt;
-  return call;
+  if (call.kind != RegionCall::Kind::branch) return call;
+  if (call.first_argument >= node.operands.size()) return std::nullopt;
+  call.otherwise = node.operands[call.first_argument++].graph.get();
+  return call.otherwise ? std::optional(call) : std::nullopt;
+}
+
+bool has_branches(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const GraphNode& node) {
+    const auto call = region_call(node);
+    return (call && call->kind == RegionCall::Kind::branch) ||
+           std::ranges::any_of(node.operands, [](const Operand& operand) {
+             return operand.kind == Operand::Kind::graph && has_branches(*operand.graph);
+           });
+  });
 }
 
 }  // namespace metaprof

@@ -223,6 +223,12 @@ void add_step_rows(std::vector<RunOption>& rows) {
       {"anomaly", "", Group::step, "check every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
       &Step::anomaly)));
   add_gradient_rows(rows);
+  rows.push_back(
+      added_later(row({"condition", "WORD", Group::step,
+                       "of torch.cond, whose condition follows from data: true, false; without it profile "
+                       "runs both, and reports the one with the higher peak",
+                       word({"true", "false"})},
+                      &Step::condition)));
   rows.push_back(added_later(
       row({"execution", "WORD", Group::step,
            "eager, or compiled as a graph (docs/explanation/graph_executor.md)", word(list(kExecutions))},

@@ -99,7 +99,8 @@ std::unique_ptr<Interpreter> TrainingStep::interpreter_of(const Program& program
       Interpreter::Options{.strict = options_.strict,
                            .training = options_.mode == Mode::train || !program.training,
                            .dtype = state_dtype(options_.precision),
-                           .regions = std::move(regions)});
+                           .regions = std::move(regions),
+                           .condition = options_.condition != "false"});
 }
 
 void TrainingStep::run_instead(const Program& program) {

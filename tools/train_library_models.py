@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Two training steps of models of public libraries, each in a process of its own. It knows nothing of metaprof.
 
-    train_library_models.py "LIBRARY NAME PRECISION OPTIMIZER [OPTION=VALUE…]"…
+    train_library_models.py [--on-host] "LIBRARY NAME PRECISION OPTIMIZER [OPTION=VALUE…]"…
 
-A model is an argument, as it stands in a line of library_models.txt, which says what the words mean. Weights and inputs are made on the device.
+A model is an argument, as it stands in a line of library_models.txt, which says what the words mean. Weights and inputs are made on the
+device; with --on-host they are made on the host and moved to the device.
 """
 import contextlib
+import functools
 import sys
 
 import torch
@@ -15,6 +17,7 @@ from forks import each_in_a_fork
 
 LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers", "num_decoder_layers", "num_encoder_layers",
           "num_encoder_blocks", "encoder_layers_num", "depth")
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 OPTIMIZERS = {
     "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4),
@@ -43,22 +46,25 @@ def loss_of(output):
         return output.loss
     results = floating(getattr(output, "logits", output))
     if len(results) == 1 and results[0].dim() == 2:
-        return F.cross_entropy(results[0], torch.zeros(len(results[0]), dtype=torch.long, device="cuda"))
+        return F.cross_entropy(results[0], torch.zeros(len(results[0]), dtype=torch.long, device=results[0].device))
     return sum(result.float().pow(2).mean() for result in results)
 
 
 def images(options, channels=3):
     side = int(options.get("size", 224))
     frames = (int(options["frames"]),) if "frames" in options else ()
-    return torch.randn(int(options.get("batch", 4)), channels, *frames, side, side, device="cuda")
+    return torch.randn(int(options.get("batch", 4)), channels, *frames, side, side)
 
 
 def with_few_layers(config):
-    """As many layers as a test needs; widths stay as they are."""
+    """As many layers and experts as a test needs; widths stay as they are."""
     for name in LAYERS:
         if isinstance(getattr(config, name, None), int):
             with contextlib.suppress(AttributeError, NotImplementedError):
                 setattr(config, name, min(2, getattr(config, name)))
+    for name in EXPERTS:
+        if isinstance(getattr(config, name, None), int):
+            setattr(config, name, min(32, getattr(config, name)))
     for name in ("text_config", "vision_config", "audio_config", "encoder", "decoder"):
         part = getattr(config, name, None)
         if part is not None and hasattr(part, "to_dict"):
@@ -92,22 +98,22 @@ def of_transformers(name, options):
     config.use_cache = False
     model = getattr(transformers, "AutoModel" + head).from_config(config)
     batch, length = int(options.get("batch", 2)), int(options.get("length", 128))
-    words = torch.randint(0, 100, (batch, length), device="cuda")
+    words = torch.randint(0, 100, (batch, length))
     if head in ("ForCausalLM", "ForMaskedLM"):
         return model, (), {"input_ids": words, "labels": words}
     if head == "ForSeq2SeqLM":
         return model, (), {"input_ids": words, "labels": words[:, :64].contiguous()}
     if head == "ForSpeechSeq2Seq":
-        return model, (), {"input_features": torch.randn(batch, config.num_mel_bins, 3000, device="cuda"), "labels": words}
+        return model, (), {"input_features": torch.randn(batch, config.num_mel_bins, 3000), "labels": words}
     if head in ("ForSequenceClassification", "ForQuestionAnswering"):
         return model, (), {"input_ids": words}
     if head == "ForImageClassification":
         options.setdefault("size", config.image_size if isinstance(getattr(config, "image_size", None), int) else 224)
-        return model, (), {"pixel_values": images(options, config.num_channels), "labels": torch.zeros(int(options.get("batch", 4)), dtype=torch.long, device="cuda")}
+        return model, (), {"pixel_values": images(options, config.num_channels), "labels": torch.zeros(int(options.get("batch", 4)), dtype=torch.long)}
     if head == "ForSemanticSegmentation":
         return model, (), {"pixel_values": images(options, 3)}
     if head == "ForAudioClassification":
-        return model, (), {"input_values": torch.randn(batch, 16000, device="cuda")}
+        return model, (), {"input_values": torch.randn(batch, 16000)}
     if kind in ("clip", "siglip", "altclip"):
         options.setdefault("size", config.vision_config.image_size)
         return model, (), {"input_ids": words[:, :64].contiguous(), "pixel_values": images({**options, "batch": batch})}
@@ -121,8 +127,8 @@ def of_diffusers(name, options):
     import diffusers
     kind = getattr(diffusers, name)
     batch = 2
-    random = lambda *sizes: torch.randn(*sizes, device="cuda")  # noqa: E731
-    steps = torch.ones(batch, dtype=torch.long, device="cuda")
+    random = lambda *sizes: torch.randn(*sizes)  # noqa: E731
+    steps = torch.ones(batch, dtype=torch.long)
     if name == "UNet2DModel":
         return kind(sample_size=32, block_out_channels=(64, 128, 128), down_block_types=("DownBlock2D", "AttnDownBlock2D", "DownBlock2D"),
                     up_block_types=("UpBlock2D", "AttnUpBlock2D", "UpBlock2D")), (random(batch, 3, 32, 32), steps), {}
@@ -147,7 +153,7 @@ def of_diffusers(name, options):
     if name == "FluxTransformer2DModel":
         return kind(num_layers=1, num_single_layers=2), (random(batch, 64, 64),), {
             "encoder_hidden_states": random(batch, 77, 4096), "pooled_projections": random(batch, 768), "timestep": random(batch), "guidance": None,
-            "img_ids": torch.zeros(64, 3, device="cuda"), "txt_ids": torch.zeros(77, 3, device="cuda")}
+            "img_ids": torch.zeros(64, 3), "txt_ids": torch.zeros(77, 3)}
     if name == "Transformer2DModel":
         return kind(num_attention_heads=4, attention_head_dim=32, in_channels=64, num_layers=2, cross_attention_dim=128), (random(batch, 64, 16, 16), random(batch, 77, 128)), {}
     if name == "PriorTransformer":
@@ -155,6 +161,8 @@ def of_diffusers(name, options):
     raise SystemExit(f"no inputs are known for {name} of diffusers")
 
 
+DIFFUSERS = ("UNet2DModel", "UNet2DConditionModel", "ControlNetModel", "UNet3DConditionModel", "UNet1DModel", "AutoencoderKL", "VQModel", "AutoencoderTiny",
+             "DiTTransformer2DModel", "SD3Transformer2DModel", "PixArtTransformer2DModel", "FluxTransformer2DModel", "Transformer2DModel", "PriorTransformer")
 LIBRARIES = {"torchvision": of_torchvision, "timm": of_timm, "transformers": of_transformers, "diffusers": of_diffusers}
 
 
@@ -166,33 +174,52 @@ def converted(value, dtype):
     return value
 
 
-def train(line):
-    library, name, precision, optimizer, *rest = line.split()
-    options = dict(word.split("=", 1) for word in rest)
-    with torch.device("cuda"):
-        model, arguments, named = LIBRARIES[library](name, options)
-    model.train()
-    if precision in PRECISIONS:
-        model.to(PRECISIONS[precision])
-        arguments = tuple(converted(value, PRECISIONS[precision]) for value in arguments)
-        named = converted(named, PRECISIONS[precision])
-    optimizer = OPTIMIZERS[optimizer]([p for p in model.parameters() if p.requires_grad])
-    for _ in range(2):
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "amp-bf16"):
-            loss = loss_of(model(*arguments, **named))
-        loss.backward()
-        if "clip" in options:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), float(options["clip"]))
-        optimizer.step()
-        optimizer.zero_grad()
+class Job:
+    """What a line says: `model`, its arguments and `optimizer` (of a list of parameters), made on `device`."""
+
+    def __init__(self, line, device):
+        library, name, self.precision, optimizer, *rest = line.split()
+        self.options = dict(word.split("=", 1) for word in rest)
+        with torch.device(device):
+            self.model, self.arguments, self.named = LIBRARIES[library](name, self.options)
+        self.optimizer = OPTIMIZERS[optimizer]
+
+    def convert(self):
+        """To the precision of the line."""
+        if self.precision in PRECISIONS:
+            self.model.to(PRECISIONS[self.precision])
+            self.arguments = tuple(converted(value, PRECISIONS[self.precision]) for value in self.arguments)
+            self.named = converted(self.named, PRECISIONS[self.precision])
+
+    def train(self, steps=2):
+        """Moves to the device what is not there, and trains."""
+        self.model.to("cuda").train()
+        optimizer = self.optimizer([p for p in self.model.parameters() if p.requires_grad])
+        arguments, named = torch.utils._pytree.tree_map_only(torch.Tensor, lambda each: each.to("cuda"), (self.arguments, self.named))
+        for _ in range(steps):
+            with torch.autocast("cuda", torch.bfloat16, enabled=self.precision == "amp-bf16"):
+                loss = loss_of(self.model(*arguments, **named))
+            loss.backward()
+            if "clip" in self.options:
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), float(self.options["clip"]))
+            optimizer.step()
+            optimizer.zero_grad()
 
 
-def main(lines):
+def train(line, device="cuda"):
+    job = Job(line, device)
+    job.convert()
+    job.train()
+
+
+def main(words):
+    work = functools.partial(train, device="cpu") if words[0] == "--on-host" else train
+    lines = [word for word in words if word != "--on-host"]
     for library in {line.split()[0] for line in lines}:
         __import__(library)
     if len(lines) == 1:  # some libraries use the device while they are imported, which no child outlives
-        return train(lines[0])
-    each_in_a_fork(lines, train)
+        return work(lines[0])
+    each_in_a_fork(lines, work)
 
 
 if __name__ == "__main__":

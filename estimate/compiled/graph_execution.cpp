@@ -43,14 +43,6 @@ void read_executor(const ir::GraphExecutor& executor, GraphExecutionReport& repo
 
 }  // namespace
 
-ExecutionFigures execution_figures(const ProfileReport& report) {
-  const ByPhase<Flops>& flops = report.counts.total.all;
-  return {.peak = {report.memory.phases.peak.allocated_bytes.peak},
-          .saved = report.memory.saved.bytes,
-          .flops = flops.total(),
-          .kernels = report.counts.kernels};
-}
-
 ExecutionFigures eager_figures(const Model& model, RunOptions options) {
   options.step.execution = Execution::eager;
   return execution_figures(estimate(model, options).report);

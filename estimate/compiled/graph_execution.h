@@ -15,8 +15,6 @@ struct GraphExecutionOptions {
 /// Errors: as estimate; what is not compiled (estimate/compiled_model.h); the model is a trace.
 GraphExecutionReport graph_execution(const Model& model, const GraphExecutionOptions& options);
 
-/// Of a report of either way of execution.
-ExecutionFigures execution_figures(const ProfileReport& report);
 /// The other way of execution beside the one that was estimated. Errors: as estimate.
 ExecutionFigures eager_figures(const Model& model, RunOptions options);
 

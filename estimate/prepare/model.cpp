@@ -22,6 +22,7 @@
 #include "program/config/config_file.h"
 #include "program/edits/base_weights.h"
 #include "program/edits/lora.h"
+#include "program/higher_order.h"
 #include "program/pt2/pt2.h"
 #include "program/text/program_file.h"
 
@@ -331,6 +332,11 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
     warn(fmt::format(
         "{}: PyTorch's graph keeps branches and loops, where fused kernels end; here they are followed, so "
         "that the figures of --execution graph may differ from PyTorch's",
+        model.program.origin));
+  if (options.step.condition.empty() && has_branches(model.program.graph))
+    warn(fmt::format(
+        "{}: data decide which function torch.cond calls: profile shows both, other commands take the first "
+        "one; --condition true or false chooses",
         model.program.origin));
   const std::string of_framework = framework_for(options, model.program).warning;
   if (!of_framework.empty()) warn(of_framework);

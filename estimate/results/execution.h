@@ -1,5 +1,5 @@
 #pragma once
-// One training step run eagerly and compiled as a graph: the figures that are compared.
+// One training step run in two ways: the figures that are compared.
 
 #include <string>
 
@@ -16,6 +16,12 @@ struct ExecutionFigures {
 
 struct ExecutionComparison {
   ExecutionFigures eager, graph;
+};
+
+/// What follows from data: both functions of the model's torch.cond calls.
+struct BranchComparison {
+  ExecutionFigures when_true, when_false;
+  bool shown = true;  ///< the condition of the run that the report is of: the one with the higher peak
 };
 
 }  // namespace metaprof

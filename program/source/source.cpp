@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "program/def_use.h"
 #include "program/handed_positions.h"
 #include "program/higher_order.h"
 #include "program/source/conversions.h"
@@ -46,9 +47,13 @@ class SourceReader {
     const SourceFrames frames = prepared(*inner);
     const Variables& of_regions = of_regions_[inner.get()];
     const std::optional<RegionCall> call = region_call(node);
-    if (call && call->kind != RegionCall::Kind::checkpoint)
+    using Kind = RegionCall::Kind;
+    if (call && (call->kind == Kind::gradients || call->kind == Kind::autocast))
       hand_out(graph, node, *inner, variables_after(*inner, frames, registry_, of_regions));
-    find_drops(*inner, frames, registry_, of_regions);
+    if (call && call->kind == Kind::branch)
+      drop_after_last_use(*inner);  // torch.cond compiles its functions to graphs, which have no variables
+    else
+      find_drops(*inner, frames, registry_, of_regions);
     operand.graph = std::move(inner);
   }
 

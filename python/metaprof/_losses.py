@@ -55,7 +55,8 @@ def fits(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def loss_of(loss: Optional[Callable[..., Any]], output: Any, target: Any) -> Any:
-    """`target`: a tuple of one, or of none."""
+    """`output`: what the module returns; a loss that the user gives takes it as it is. `target`: a tuple of one, or of none."""
     if loss is not None:
         return loss(output, *target)
+    output = output_of(output)
     return usual_loss(output, *target) if target else output

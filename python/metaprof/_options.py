@@ -35,6 +35,7 @@ class StepOptions(TypedDict, total=False):
     grad: str  #: compute gradients of these inputs, and of no parameter: "x,y"
     create_graph: bool  #: with grad: add their squares to the loss before backward (a gradient penalty)
     hvp: bool  #: with grad: differentiate again (a product of the Hessian and a vector)
+    condition: Values[str]  #: of torch.cond: "true" or "false" [both; the one with the higher peak]
     execution: Values[str]  #: eager, or graph: compiled ["eager"]
     strict: bool  #: make unsupported operators and assumptions an error
     #: train only adapters beside linear modules: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",

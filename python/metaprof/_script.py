@@ -6,7 +6,7 @@ import contextlib
 from typing import Any, Callable, Mapping, Optional
 
 from ._inputs import Inputs
-from ._losses import is_scalar, loss_of, output_of
+from ._losses import is_scalar, loss_of
 from ._optimizers import Placeholder, is_optimizer, of_stand_ins
 from ._program import Error
 
@@ -95,10 +95,11 @@ class Script:
     def _forward(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], own: int) -> Any:
         """The loss; or, where there is no backward, what the module gives. `own`: how many of args are the module's."""
         with self._autocast(), self._saved():
-            output = output_of(module(*args[:own], **kwargs))
+            output = module(*args[:own], **kwargs)
             if not self.trains:
                 return output
             loss = loss_of(self.loss, output, args[own:])
+            del output
         if not is_scalar(loss):
             raise NoScalar("the model gives no scalar loss: pass the targets as the last argument, or loss=…")
         if not loss.requires_grad:

@@ -172,6 +172,11 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   if (report.execution)
     text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)") +
             comparison_text(*report.execution);
+  if (report.branches)
+    text += title(fmt::format(
+                "torch.cond: what follows from data (this report is of the condition {}; --condition)",
+                report.branches->shown)) +
+            comparison_text(*report.branches);
   if (!report.kv_cache.empty())
     text += title("Cache of keys and values after the call") + cache_text(report.kv_cache);
   text += title("Peak");

@@ -10,30 +10,43 @@
 namespace metaprof {
 namespace {
 
-// "-12.50 %": of the graph against eager; empty: there is nothing to compare with.
-std::string graph_change(int64_t eager, int64_t graph) {
-  if (eager == graph) return "none";
-  if (eager == 0) return "";
-  return fmt::format("{:+.2f} %", 100 * (static_cast<double>(graph) / static_cast<double>(eager) - 1));
+// "-12.50 %": of the second against the first; empty: there is nothing to compare with.
+std::string change_of(int64_t first, int64_t second) {
+  if (first == second) return "none";
+  if (first == 0) return "";
+  return fmt::format("{:+.2f} %", 100 * (static_cast<double>(second) / static_cast<double>(first) - 1));
+}
+
+struct Named {
+  const char* title;
+  const ExecutionFigures& figures;
+};
+
+std::string table_of(Named first, Named second) {
+  const ExecutionFigures &one = first.figures, &other = second.figures;
+  TextTable table;
+  table.column("", TextTable::Align::left);
+  for (const char* title : {first.title, second.title, "change"}) table.column(title);
+  const auto row = [&](const char* what, int64_t before, int64_t after, auto shown_as) {
+    table.row({what, shown_as(before), shown_as(after), change_of(before, after)});
+  };
+  row("peak allocated", one.peak.count, other.peak.count, human_bytes);
+  row("kept for backward", one.saved.count, other.saved.count, human_bytes);
+  const Unit unit = unit_for_flops(std::max(one.flops.count, other.flops.count));
+  row(fmt::format("all operators, {}", unit.name).c_str(), one.flops.count, other.flops.count,
+      [&](int64_t flops) { return in_unit(flops, unit); });
+  row("kernels", one.kernels, other.kernels, grouped);
+  return table.text();
 }
 
 }  // namespace
 
 std::string comparison_text(const ExecutionComparison& comparison) {
-  const ExecutionFigures &eager = comparison.eager, &graph = comparison.graph;
-  TextTable table;
-  table.column("", TextTable::Align::left);
-  for (const char* title : {"eager", "graph", "change"}) table.column(title);
-  const auto row = [&](const char* what, int64_t before, int64_t after, auto shown_as) {
-    table.row({what, shown_as(before), shown_as(after), graph_change(before, after)});
-  };
-  row("peak allocated", eager.peak.count, graph.peak.count, human_bytes);
-  row("kept for backward", eager.saved.count, graph.saved.count, human_bytes);
-  const Unit unit = unit_for_flops(std::max(eager.flops.count, graph.flops.count));
-  row(fmt::format("all operators, {}", unit.name).c_str(), eager.flops.count, graph.flops.count,
-      [&](int64_t flops) { return in_unit(flops, unit); });
-  row("kernels", eager.kernels, graph.kernels, grouped);
-  return table.text();
+  return table_of({"eager", comparison.eager}, {"graph", comparison.graph});
+}
+
+std::string comparison_text(const BranchComparison& comparison) {
+  return table_of({"true", comparison.when_true}, {"false", comparison.when_false});
 }
 
 }  // namespace metaprof

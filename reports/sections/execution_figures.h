@@ -1,5 +1,5 @@
 #pragma once
-// One training step run eagerly and compiled as a graph: the figures that are compared.
+// One training step run in two ways: the figures that are compared.
 
 #include <string>
 
@@ -9,5 +9,6 @@ namespace metaprof {
 
 /// A table of both.
 std::string comparison_text(const ExecutionComparison& comparison);
+std::string comparison_text(const BranchComparison& comparison);
 
 }  // namespace metaprof

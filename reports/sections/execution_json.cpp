@@ -16,4 +16,10 @@ nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison) {
   return {{"eager", figures_json(comparison.eager)}, {"graph", figures_json(comparison.graph)}};
 }
 
+nlohmann::ordered_json comparison_json(const BranchComparison& comparison) {
+  return {{"true", figures_json(comparison.when_true)},
+          {"false", figures_json(comparison.when_false)},
+          {"shown", comparison.shown}};
+}
+
 }  // namespace metaprof

@@ -1,5 +1,5 @@
 #pragma once
-// Eager and graph execution side by side, as JSON.
+// Two ways of a step side by side, as JSON.
 
 #include <nlohmann/json.hpp>
 
@@ -9,5 +9,7 @@ namespace metaprof {
 
 /// {"eager": {"peak_bytes", "saved_bytes", "flops", "kernels"}, "graph": the same}
 nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison);
+/// {"true": the same, "false": the same, "shown": whether it is the first}
+nlohmann::ordered_json comparison_json(const BranchComparison& comparison);
 
 }  // namespace metaprof

@@ -7,6 +7,7 @@
 #include "core/shape.h"
 #include "meta/autograd/graph/saved_tensor_hooks.h"
 #include "meta/autograd/modes/autocast.h"
+#include "meta/autograd/modes/branch.h"
 #include "meta/autograd/modes/checkpoint.h"
 #include "meta/optim/optimizer.h"
 #include "meta/session/limits.h"
@@ -236,7 +237,8 @@ void Interpreter::run_region(const Instruction& instruction, Values& values) {
       inputs.push_back(value);
     }
   }
-  const Code& body = code_of(*region.body);
+  const bool otherwise = region.kind == RegionCall::Kind::branch && !options_.condition;
+  const Code& body = code_of(otherwise ? *region.otherwise : *region.body);
   const auto run_body = [this, &body](const Values& given) { return run(body, given); };
   Values outputs;
   switch (region.kind) {
@@ -252,6 +254,9 @@ void Interpreter::run_region(const Instruction& instruction, Values& values) {
       break;
     }
     case RegionCall::Kind::checkpoint: outputs = checkpoint(session_, run_body, inputs); break;
+    case RegionCall::Kind::branch:
+      outputs = branch(session_, evaluate(node.operands[0], values), run_body, inputs);
+      break;
   }
   ResultList results;
   for (Value& output : outputs) results.push_back(std::move(output));

@@ -25,6 +25,7 @@ class Interpreter {
         true;  ///< false: dropout and batch norm as in eval mode, although the program was exported in training mode
     DType dtype = DType::f32;                   ///< of the parameters, where the program has f32
     std::vector<RecomputeRegion> regions = {};  ///< in place of the program's checkpoints, unless empty
+    bool condition = true;                      ///< what torch.cond is told
     bool moves_indices =
         true;  ///< as Python does before it indexes; false: operators get them where they are
   };

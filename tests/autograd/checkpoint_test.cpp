@@ -15,11 +15,11 @@ class Checkpoints : public Graph {
  protected:
   static Value::Tensors none() { return {}; }
 
-  Tensor region(const CheckpointBody& body, const Tensor& input, const CheckpointOptions& options = {}) {
+  Tensor region(const RegionBody& body, const Tensor& input, const CheckpointOptions& options = {}) {
     return checkpoint(*session_, body, {Value(input)}, options)[0].tensor();
   }
   /// exp of exp of … of its input; notes each time that it is run.
-  CheckpointBody exponentials(int count) {
+  RegionBody exponentials(int count) {
     return [this, count](const std::vector<Value>& inputs) {
       ++runs_;
       Tensor value = inputs[0].tensor();
@@ -57,7 +57,7 @@ TEST_F(Checkpoints, KeepTheInputAndNothingElse) {
 // The node of the last exponential asks for its result: all three are computed again, and nothing after the
 // last tensor that was saved.
 TEST_F(Checkpoints, StopEarly) {
-  const CheckpointBody body = [](const std::vector<Value>& inputs) {
+  const RegionBody body = [](const std::vector<Value>& inputs) {
     const Tensor kept = exp(inputs[0].tensor());  // kept: its result
     return std::vector<Value>{Value(neg(neg(kept)))};
   };
@@ -107,11 +107,11 @@ TEST_F(Checkpoints, RecomputedTensorsGoAsTheirNodesHaveRun) {
 // The inner region's input is kept by the outer region, so that it takes both to be computed again.
 TEST_F(Checkpoints, Nest) {
   int inner_runs = 0;
-  const CheckpointBody inner = [&](const std::vector<Value>& inputs) {
+  const RegionBody inner = [&](const std::vector<Value>& inputs) {
     ++inner_runs;
     return std::vector<Value>{Value(exp(exp(inputs[0].tensor())))};
   };
-  const CheckpointBody outer = [&](const std::vector<Value>& inputs) {
+  const RegionBody outer = [&](const std::vector<Value>& inputs) {
     ++runs_;
     const Tensor first = exp(inputs[0].tensor());
     const Tensor second = checkpoint(*session_, inner, {Value(first)})[0].tensor();
@@ -129,7 +129,7 @@ TEST_F(Checkpoints, Nest) {
 }
 
 TEST_F(Checkpoints, NestThreeDeep) {
-  CheckpointBody body = exponentials(2);
+  RegionBody body = exponentials(2);
   for (int depth = 0; depth < 2; ++depth)
     body = [this, body](const std::vector<Value>& inputs) { return checkpoint(*session_, body, inputs); };
   const Tensor x = leaf({256});
@@ -139,7 +139,7 @@ TEST_F(Checkpoints, NestThreeDeep) {
 }
 
 TEST_F(Checkpoints, AnErrorInARegionLeavesNoHooksBehind) {
-  const CheckpointBody broken = [&](const std::vector<Value>& inputs) {
+  const RegionBody broken = [&](const std::vector<Value>& inputs) {
     if (++runs_ == 2) fail("the region fails");
     return std::vector<Value>{Value(exp(inputs[0].tensor()))};
   };
@@ -150,11 +150,11 @@ TEST_F(Checkpoints, AnErrorInARegionLeavesNoHooksBehind) {
 }
 
 TEST_F(Checkpoints, ARegionMustSaveTheSameAgain) {
-  const CheckpointBody more = [&](const std::vector<Value>& inputs) {
+  const RegionBody more = [&](const std::vector<Value>& inputs) {
     const Tensor x = inputs[0].tensor();
     return std::vector<Value>{Value(++runs_ == 1 ? exp(x) : exp(exp(x)))};
   };
-  const CheckpointBody fewer = [&](const std::vector<Value>& inputs) {
+  const RegionBody fewer = [&](const std::vector<Value>& inputs) {
     const Tensor x = inputs[0].tensor();
     return std::vector<Value>{Value(++runs_ == 1 ? exp(exp(x)) : neg(x))};
   };
@@ -168,7 +168,7 @@ TEST_F(Checkpoints, ARegionMustSaveTheSameAgain) {
 }
 
 TEST_F(Checkpoints, AReentrantRegionGetsZerosForOutputsThatNobodyUsed) {
-  const CheckpointBody two = [](const std::vector<Value>& inputs) {
+  const RegionBody two = [](const std::vector<Value>& inputs) {
     const Tensor x = inputs[0].tensor();
     return std::vector<Value>{Value(exp(x)), Value(neg(x))};
   };
@@ -188,7 +188,7 @@ TEST_F(Checkpoints, WithoutGradModeAreJustCalls) {
 
 TEST_F(Checkpoints, RecomputedFlopsAreThoseOfRecomputation) {
   const Tensor w = leaf({64, 64}), x = leaf({32, 64});
-  const CheckpointBody body = [&](const std::vector<Value>& inputs) {
+  const RegionBody body = [&](const std::vector<Value>& inputs) {
     return std::vector<Value>{Value(exp(mm(exp(mm(inputs[0].tensor(), w)), w)))};
   };
   run_backward(region(body, x));
@@ -212,7 +212,7 @@ CheckpointPolicyFunction keep(std::string_view op,
 class SelectiveCheckpoints : public Checkpoints {
  protected:
   const Tensor w_ = leaf({256, 256});
-  CheckpointBody layer() {
+  RegionBody layer() {
     return [this](const std::vector<Value>& inputs) {
       ++runs_;
       return std::vector<Value>{Value(exp(mm(exp(inputs[0].tensor()), w_)))};
@@ -277,7 +277,7 @@ TEST_F(SelectiveCheckpoints, AllowOneBackwardOnly) {
 }
 
 TEST_F(SelectiveCheckpoints, KeptResultsMayNotBeWritten) {
-  const CheckpointBody body = [&](const std::vector<Value>& inputs) {
+  const RegionBody body = [&](const std::vector<Value>& inputs) {
     const Tensor product = mm(inputs[0].tensor(), w_);
     call<"add_.Tensor">(*session_, product, 1);
     return std::vector<Value>{Value(exp(product))};
@@ -294,7 +294,7 @@ TEST_F(SelectiveCheckpoints, LinearAddsItsBiasOutOfPlace) {
   // How often the operator is called when the region is computed again.
   const auto calls_of = [&](std::string_view op, bool is_contiguous, const CheckpointOptions& options) {
     const size_t before = session_->trace.calls.size();
-    const CheckpointBody body = [&](const std::vector<Value>& inputs) {
+    const RegionBody body = [&](const std::vector<Value>& inputs) {
       const Tensor input = inputs[0].tensor();
       return std::vector<Value>{
           Value(exp(call<"linear">(*session_, is_contiguous ? input : transpose(input, 0, 1), w_, bias)))};

@@ -1,12 +1,10 @@
 // Scripted models on a device, as PyTorch's graph executor ran them (tools/record_scripted_models.py): bytes of every
 // phase of three steps, and which operators its plans fuse and batch, of the forward and of the gradients.
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include "core/formats/json.h"
@@ -14,6 +12,7 @@
 #include "estimate/estimate.h"
 #include "step/compiled/executor/executor.h"
 #include "tests/read_file.h"
+#include "tests/recorded_phases.h"
 
 namespace metaprof {
 namespace {
@@ -68,39 +67,6 @@ Kernels kernels_of(const Json& recorded) {
     kernel.for_each([&](const Json& name) { operators.emplace_back(name.string()); });
   });
   return kernels;
-}
-
-// --- Bytes
-
-std::string row(std::string_view phase, int64_t step, const std::array<int64_t, 4>& bytes) {
-  return fmt::format("{} {} allocated {} peak {} reserved {} peak {}", phase, step, bytes[0], bytes[1],
-                     bytes[2], bytes[3]);
-}
-
-int64_t integer_at(const Json& list, size_t index) {
-  std::vector<int64_t> integers;
-  list.for_each([&](const Json& element) { integers.push_back(element.integer()); });
-  return integers.at(index);
-}
-
-std::vector<std::string> rows_of(const Json& phases) {
-  std::vector<std::string> rows;
-  phases.for_each([&](const Json& phase) {
-    const auto both = [&](const char* key, size_t i) { return integer_at(phase.at(key), i); };
-    rows.push_back(
-        row(phase.at("phase").string(), phase.at("step").integer(),
-            {both("allocated", 0), both("allocated", 1), both("reserved", 0), both("reserved", 1)}));
-  });
-  return rows;
-}
-
-std::vector<std::string> rows_of(const Phases& phases) {
-  std::vector<std::string> rows;
-  for (const PhaseRow& phase : phases.rows)
-    rows.push_back(row(to_string(phase.part.phase), phase.part.step,
-                       {phase.numbers.allocated_bytes.current, phase.numbers.allocated_bytes.peak,
-                        phase.numbers.reserved_bytes.current, phase.numbers.reserved_bytes.peak}));
-  return rows;
 }
 
 // Operators of a kernel that the framework does not remove and we do, in one gradient: a `type_as` of what it does not

@@ -7,35 +7,10 @@
 #include "meta/autograd/graph/saved_tensor.h"
 #include "meta/autograd/graph/saved_tensor_hooks.h"
 #include "meta/autograd/graph/views.h"
-#include "meta/autograd/modes/autocast.h"
 #include "meta/autograd/modes/selective_checkpoint.h"
 
 namespace metaprof {
 namespace {
-
-// What surrounded the region in forward and is restored when it is computed again.
-struct Surroundings {
-  Modes modes;
-  uint32_t module;
-};
-
-class AgainAsBefore {
- public:
-  AgainAsBefore(Session& session, const Surroundings& before)
-      : autocast_(session, before.modes.autocast, before.modes.autocast_dtype, before.modes.autocast_cache),
-        grad_(session.modes.grad, true),
-        above_(session.modes.below_autograd, false),
-        phase_(session.phase, Phase::recompute),
-        category_(session.category, Category::activation),
-        module_(session.module, before.module) {}
-
- private:
-  AutocastRegion autocast_;
-  Scoped<bool> grad_, above_;
-  Scoped<Phase> phase_;
-  Scoped<Category> category_;
-  Scoped<uint32_t> module_;
-};
 
 // Keeps tensors for backward and gives no gradients: the node of _NoopSaveInputs.
 class SavedInputs final : public Node {
@@ -79,8 +54,7 @@ struct Placeholder final : Counted {
 
 class Frame final : public Counted {
  public:
-  Frame(Session& session, CheckpointBody body, const std::vector<Value>& inputs,
-        const CheckpointOptions& options)
+  Frame(Session& session, RegionBody body, const std::vector<Value>& inputs, const CheckpointOptions& options)
       : session_(session),
         body_(std::move(body)),
         inputs_(make<SavedInputs>(session, inputs)),
@@ -150,7 +124,7 @@ class Frame final : public Counted {
   }
 
   Session& session_;
-  CheckpointBody body_;
+  RegionBody body_;
   Ref<SavedInputs> inputs_;
   Surroundings before_;
   bool early_stop_;
@@ -161,7 +135,7 @@ class Frame final : public Counted {
 
 Placeholder::~Placeholder() { frame->forget(index); }
 
-std::vector<Value> checkpoint_with_placeholders(Session& session, const CheckpointBody& body,
+std::vector<Value> checkpoint_with_placeholders(Session& session, const RegionBody& body,
                                                 const std::vector<Value>& inputs,
                                                 const CheckpointOptions& options) {
   auto frame = make<Frame>(session, body, inputs, options);
@@ -177,7 +151,7 @@ std::vector<Value> checkpoint_with_placeholders(Session& session, const Checkpoi
 
 class CheckpointFunction final : public Node {
  public:
-  CheckpointFunction(Session& session, CheckpointBody body, const std::vector<Value>& inputs)
+  CheckpointFunction(Session& session, RegionBody body, const std::vector<Value>& inputs)
       : Node(session, "CheckpointFunctionBackward", session.call),
         body_(std::move(body)),
         plain_(inputs),
@@ -227,37 +201,21 @@ class CheckpointFunction final : public Node {
   }
 
  private:
-  CheckpointBody body_;
+  RegionBody body_;
   std::vector<Value> plain_;
   std::vector<SavedTensor> saved_;
   std::vector<char> requires_grad_;
   Surroundings before_;
 };
 
-std::vector<Value> checkpoint_reentrant(Session& session, const CheckpointBody& body,
+std::vector<Value> checkpoint_reentrant(Session& session, const RegionBody& body,
                                         const std::vector<Value>& inputs) {
-  auto node = make<CheckpointFunction>(session, body, inputs);
-  std::vector<Value> outputs;
-  {
-    Scoped<bool> no_grad(session.modes.grad, false);
-    outputs = body(inputs);
-  }
-  bool requires_grad = false;
-  for (const Edge& edge : node->next) requires_grad |= edge.valid();
-  for (Value& output : outputs) {
-    if (!requires_grad || !output.is_tensor() || !is_differentiable(output.tensor().dtype())) {
-      node->add_undefined_output();
-    } else {
-      const uint32_t output_nr = node->add_output(output.tensor());
-      set_gradient_edge(output.tensor(), {node, output_nr});
-    }
-  }
-  return outputs;
+  return run_as_function(session, make<CheckpointFunction>(session, body, inputs), body, inputs);
 }
 
 }  // namespace
 
-std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
+std::vector<Value> checkpoint(Session& session, const RegionBody& body, const std::vector<Value>& inputs,
                               const CheckpointOptions& options) {
   if (options.reentrant && options.policy) fail("checkpoint: a reentrant one computes everything again");
   if (!session.modes.grad) return body(inputs);

@@ -4,11 +4,9 @@
 
 #include "meta/autograd/graph/state.h"
 #include "meta/autograd/modes/checkpoint_policy.h"
+#include "meta/autograd/modes/run_again.h"
 
 namespace metaprof {
-
-/// A region as a function. It must be repeatable: it is called in forward and again in backward.
-using CheckpointBody = std::function<std::vector<Value>(const std::vector<Value>&)>;
 
 struct CheckpointOptions {
   bool reentrant = false;
@@ -19,7 +17,7 @@ struct CheckpointOptions {
 /// Runs a region. Without reentrancy, saved tensors of the region are placeholders; the first one that
 /// backward asks for computes the region again. With it, the region runs without gradients, and its node runs
 /// it again and a backward of its own.
-std::vector<Value> checkpoint(Session& session, const CheckpointBody& body, const std::vector<Value>& inputs,
+std::vector<Value> checkpoint(Session& session, const RegionBody& body, const std::vector<Value>& inputs,
                               const CheckpointOptions& options = {});
 
 }  // namespace metaprof

@@ -165,6 +165,7 @@ class Conversion {
   void add_region(const GraphNode& node, const RegionCall& region) {
     using Region = RegionCall::Kind;
     if (region.kind == Region::checkpoint) refuse(kCheckpointed);
+    if (region.kind == Region::branch) refuse("torch.cond is in it, which torch.jit cannot script");
     if (region.kind == Region::autocast && region.enabled) refuse("a part of it runs under autocast");
     const bool turns_off = region.kind == Region::gradients && !region.enabled;
     if (region.kind == Region::gradients && region.enabled && without_gradients_)
