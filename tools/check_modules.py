@@ -5,8 +5,8 @@
 
 METAPROF is the program, PYTHON one that has torch and the libraries, LIST has lines of draw_library_models.py or library_models.txt. Models
 that OUT.csv has already are left out, so that a check that was stopped goes on. A row: the model's line, phases that are equal, phases,
-errors of the peaks of allocated and reserved bytes, the first phase that differs with both figures, seconds of the profile, or why there is none.
-A phase is equal if its peaks and ends of allocated and reserved bytes are.
+errors of the peaks of allocated and reserved bytes, the first phase that differs with both figures, seconds of the profile, or why there is none, what
+of the module was another afterwards. A phase is equal if its peaks and ends of allocated and reserved bytes are.
 """
 import argparse
 import contextlib
@@ -24,6 +24,23 @@ QUANTITIES = ("allocated_bytes", "reserved_bytes")
 NAMED = {"adamw": "adamw", "adamw-fused": "adamw"}  # by a name, the others by an object
 
 
+def state_of(model):
+    """What a user could see of a module: tensors with their memory, versions and gradients, hooks, attributes, modes, random numbers."""
+    import torch
+
+    state = {"random": torch.get_rng_state().tolist()}
+    for name, module in model.named_modules():
+        for kind in ("_parameters", "_buffers"):
+            for key, each in vars(module)[kind].items():
+                state[f"{name}.{key}"] = each if each is None else (
+                    id(each), each.data_ptr(), each._version, each.device, each.dtype, each.requires_grad, each.grad is None, len(each._backward_hooks or ()))
+        state[f"{name}: mode"] = module.training
+        state[f"{name}: class"] = type(module)
+        state[f"{name}: attributes"] = sorted((key, id(each)) for key, each in vars(module).items())
+        state[f"{name}: hooks"] = [len(each) for key, each in vars(module).items() if key.endswith("_hooks")]
+    return state
+
+
 def profile(line, path, device):
     """Writes the JSON of `metaprof.profile` of a line's module, or why there is none."""
     sys.path.insert(0, str(HERE.parent / "python"))
@@ -39,13 +56,16 @@ def profile(line, path, device):
         options["precision"] = precision
     if "clip" in job.options:
         options["clip_norm"] = float(job.options["clip"])
+    before = state_of(job.model)
     begun = time.monotonic()
     try:
         result = metaprof.profile(job.model, job.arguments, kwargs=job.named, loss=loss_of, steps=2, device=device, workspaces="none", **options)
         written = {**result.json, "seconds": time.monotonic() - begun}
     except metaprof.Error as error:
         written = {"refused": str(error)}
-    path.write_text(json.dumps(written))
+    after = state_of(job.model)
+    changed = [name for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
+    path.write_text(json.dumps({**written, "changed": sorted(changed)}))
 
 
 def phases_of(report):
@@ -112,10 +132,10 @@ def main():
                        env={**os.environ, "METAPROF_PROGRAM": options.metaprof})
         for line, path, run in zip(some, paths, one_run(options, some, work)):
             profiled = json.loads(path.read_text()) if path.exists() else {"refused": "the process ended"}
-            row = ["", "", "", "", "", "", "the run failed"] if run is None else ["", "", "", "", "", "", profiled["refused"]] if "refused" in profiled else [
-                *compared(run, profiled), f"{profiled['seconds']:.1f}", ""]
+            why = "the run failed" if run is None else profiled.get("refused", "")
+            row = [""] * 6 if why else [*compared(run, profiled), f"{profiled['seconds']:.1f}"]
             with options.out.open("a") as out:
-                csv.writer(out).writerow([line, *row])
+                csv.writer(out).writerow([line, *row, why, " ".join(profiled.get("changed", []))[:200]])
     rows = [row for row in csv.reader(open(options.out)) if row[2]]
     equal = sum(row[1] == row[2] for row in rows)
     print(f"{equal} of {len(rows)} models equal in every phase")

@@ -17,6 +17,7 @@ _WHERE = {
     "_results": ("Captured", "Check", "Diff", "Fit", "Module", "Peak", "Profile", "Report", "Run", "Sweep", "Tensor"),
     "_capture": ("capture",),
     "_phase": ("phase",),
+    "_watch": ("Watch", "watch"),
     "_api": ("advise", "assert_fits", "check", "cudagraphs", "diff", "estimate_memory", "export", "fit", "plan", "profile", "rent", "run", "sweep"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

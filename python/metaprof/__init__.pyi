@@ -26,5 +26,7 @@ from ._results import Report as Report
 from ._results import Run as Run
 from ._results import Sweep as Sweep
 from ._results import Tensor as Tensor
+from ._watch import Watch as Watch
+from ._watch import watch as watch
 
 __version__: str

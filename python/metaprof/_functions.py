@@ -20,7 +20,7 @@ def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ..
     def on_device(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
             return value
-        host = made.device.on_host(value) if value.device.type == "meta" else value.detach().cpu()
+        host = made.device.on_host(value) if value.device.type == "meta" else value.detach()
         return host.to("cuda").requires_grad_(value.requires_grad)
 
     def state(value: Any) -> Any:

@@ -37,6 +37,16 @@ class Inputs:
         return made
 
 
+def on_host(tree: Any) -> Any:
+    """The same with copies of tensors that are on a GPU. Called before anything is recorded: it is none of the program's calls that copies them."""
+    import torch
+
+    def copied(tensor: Any) -> Any:
+        return tensor if tensor.device.type in ("cpu", "meta") else tensor.detach().cpu().requires_grad_(tensor.requires_grad)
+
+    return torch.utils._pytree.tree_map_only(torch.Tensor, copied, tree)
+
+
 def size_of(args: Any, kwargs: Optional[Mapping[str, Any]], find: str) -> int:
     """How large the batch is, or the sequence."""
     values = [*(args.values() if isinstance(args, Mapping) else args if isinstance(args, tuple) else [args]), *(kwargs or {}).values()]

@@ -87,7 +87,7 @@ class Script:
         def move(tensor: Any) -> Any:
             dtype = self._dtype if tensor.is_floating_point() else None
             layout = {"memory_format": torch.channels_last} if self.options.get("channels_last") and tensor.dim() == 4 else {}
-            host = self.made.device.on_host(tensor) if tensor.device.type == "meta" else tensor.detach().cpu()
+            host = self.made.device.on_host(tensor) if tensor.device.type == "meta" else tensor.detach()
             return host.to("cuda", dtype, **layout).requires_grad_(tensor.requires_grad)
 
         return torch.utils._pytree.tree_map_only(torch.Tensor, move, tree)

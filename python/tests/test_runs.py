@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -150,3 +151,66 @@ def test_a_function_that_fails_says_so():
     with pytest.raises(metaprof.Error) as error:
         train()
     assert not re.search("Traceback", str(error.value))
+
+
+# A step that is watched, beside 1 MiB for something else; then one with calls that the estimate is not told of.
+WATCHED = """
+import metaprof, torch
+
+other = torch.empty(1 << 18, device="cuda")
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+x, y = torch.zeros(256, 512, device="cuda"), torch.zeros(256, 512, device="cuda")
+backward = torch.autograd.backward
+watched = metaprof.watch(model, (x, y), optimizer=optimizer)
+print(watched)
+for _ in range(2):
+    loss = torch.nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+assert torch.autograd.backward is backward and not model._forward_pre_hooks
+print(watched, watched.first_difference, sep="\\n")
+
+model = torch.nn.Sequential(*[torch.nn.Linear(512, 512) for _ in range(4)]).cuda()
+optimizer = torch.optim.Adam(model.parameters())
+watched = metaprof.watch(model, (x, y), optimizer=optimizer)
+torch.nn.functional.mse_loss(model(x).exp().log(), y).backward()
+optimizer.step()
+print(watched.first_difference)
+"""
+
+
+def test_a_step_is_watched(tmp_path, capfd):
+    program = tmp_path / "train.py"
+    program.write_text(WATCHED)
+    assert metaprof.run([sys.executable, str(program)], device="h200").exit_status == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert any("no step has run yet" in line for line in lines)
+    rows = [line.split() for line in lines if line.startswith(("forward ", "backward ", "optimizer "))]
+    assert [row[0] for row in rows] == ["forward", "backward", "optimizer"]
+    assert all(row[1] == row[2] and row[3] == "none" for row in rows), rows
+    assert "1.0 MiB were allocated for other things before the step, and are not counted" in lines
+    assert lines[lines.index("1.0 MiB were allocated for other things before the step, and are not counted") + 1] == "None"
+    assert "forward" in lines
+
+
+def test_inputs_that_are_on_the_device_count_once(tmp_path, capfd):
+    program = tmp_path / "train.py"
+    program.write_text("""
+import metaprof, torch
+for device in "cpu", "cuda":
+    model = torch.nn.Linear(256, 256).to(device)
+    inputs = torch.zeros(512, 256, device=device), torch.zeros(512, 256, device=device)
+    print("setup", metaprof.profile(model, inputs).phases[0]["allocated_bytes"]["current"])
+""")
+    metaprof.run([sys.executable, str(program)], device="h200")
+    assert capfd.readouterr().out.count(f"setup {4 * (256 * 256 + 256 + 2 * 512 * 256)}") == 2
+
+
+def test_without_a_gpu_nothing_is_watched():
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    model = torch.nn.Linear(4, 3)
+    with pytest.raises(metaprof.Error, match="metaprof.watch measures a step on a GPU, and there is none"):
+        metaprof.watch(model, (torch.zeros(2, 4), torch.zeros(2, 3)), optimizer=torch.optim.SGD(model.parameters()))
