@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping
 
 from ._optimizers import exchanged, is_optimizer
 from ._script import STEPS
-from ._stand_ins import standing_in
+from ._stand_ins import DEVICE, standing_in
 
 
 def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Mapping[str, Any]) -> None:
@@ -21,7 +21,7 @@ def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ..
         if not isinstance(value, torch.Tensor):
             return value
         host = made.device.on_host(value) if value.device.type == "meta" else value.detach()
-        return host.to("cuda").requires_grad_(value.requires_grad)
+        return host.to(DEVICE).requires_grad_(value.requires_grad)
 
     def state(value: Any) -> Any:
         return value.detach().clone() if isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu" else on_device(value)
@@ -29,7 +29,7 @@ def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ..
     with standing_in(torch, made, modules) as standing, exchanged(optimizers, standing, state):
         finish = made.observe()
         for module in modules:
-            module.to("cuda")
+            module.to(DEVICE)
         standing.register_hooks()
         for optimizer in optimizers:
             made.capture.optimizers.begin()

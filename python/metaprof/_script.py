@@ -9,6 +9,7 @@ from ._inputs import Inputs
 from ._losses import is_scalar, loss_of
 from ._optimizers import Placeholder, is_optimizer, of_stand_ins
 from ._program import Error
+from ._stand_ins import DEVICE
 
 STEPS = 3  #: as on the command line
 DTYPES = {"bf16": "bfloat16", "fp16": "float16"}
@@ -59,7 +60,7 @@ class Script:
     def _placed(self, module: Any) -> Any:
         module.train(self.mode == "train")
         layout = {"memory_format": self.torch.channels_last} if self.options.get("channels_last") else {}
-        return module.to("cuda", self._dtype, **layout)
+        return module.to(DEVICE, self._dtype, **layout)
 
     @property
     def _dtype(self) -> Any:
@@ -77,8 +78,8 @@ class Script:
         if not isinstance(value, self.torch.Tensor):
             return value
         if value.dim() == 0:
-            return value.detach().clone() if value.device.type == "cpu" else self.made.device.on_host(value).to("cuda")
-        return self.made.device.on_host(value).to("cuda")
+            return value.detach().clone() if value.device.type == "cpu" else self.made.device.on_host(value).to(DEVICE)
+        return self.made.device.on_host(value).to(DEVICE)
 
     def _moved(self, tree: Any) -> Any:
         """Example arguments on the device."""
@@ -88,7 +89,7 @@ class Script:
             dtype = self._dtype if tensor.is_floating_point() else None
             layout = {"memory_format": torch.channels_last} if self.options.get("channels_last") and tensor.dim() == 4 else {}
             host = self.made.device.on_host(tensor) if tensor.device.type == "meta" else tensor.detach()
-            return host.to("cuda", dtype, **layout).requires_grad_(tensor.requires_grad)
+            return host.to(DEVICE, dtype, **layout).requires_grad_(tensor.requires_grad)
 
         return torch.utils._pytree.tree_map_only(torch.Tensor, move, tree)
 

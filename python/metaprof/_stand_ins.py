@@ -10,6 +10,7 @@ from ._program import Error
 
 CONTAINERS = (dict, list, set, deque)
 DEPTH = 3  # of containers within containers
+DEVICE = "cuda:0"  #: where stand-ins go. Without a number PyTorch up to 2.10 asks a driver for the current device
 
 
 @contextlib.contextmanager

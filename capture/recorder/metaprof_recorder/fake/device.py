@@ -22,6 +22,7 @@ class FakeDevice:
         self._values = Values(torch, sources, self)
         self._engine = Engine(torch, lambda: self.capture.living())
         self._thread = None
+        self._lent = {}  # address of a storage of the host without memory -> (that, the user's tensor that it stands for)
         self.capture = None  # of the calls, which knows the tensors that the program holds
         self._of_tensor = torch.ops.prim.device.default
 
@@ -76,15 +77,24 @@ class FakeDevice:
     # ---- tensors and calls
 
     def on_host(self, tensor):
-        """A tensor like this one, on the host and without memory."""
-        return self._like(tensor, "cpu")
+        """A tensor like this one, on the host and without memory. One of the user's that has values lends them."""
+        made = self._like(tensor, "cpu")
+        if tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor):
+            storage = made.untyped_storage()
+            self._lent[storage._cdata] = storage, tensor.detach()
+        return made
+
+    def lent(self, tensor):
+        """The user's tensor whose values this one has; None: it has none."""
+        return self._lent.get(tensor.untyped_storage()._cdata, (None, None))[1]
 
     def on_device(self, tensor):
         """A tensor of the device like this one of the host."""
         return self._like(tensor, "cuda:0")
 
     def _like(self, tensor, device):
-        meta = self._torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+        with unset_fake_temporarily():
+            meta = self._torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
         return FakeTensor(self._fake, meta, self._torch.device(device))
 
     def call(self, overload, arguments, options):

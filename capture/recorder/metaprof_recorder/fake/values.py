@@ -8,6 +8,7 @@ from metaprof_recorder.values.assume import Assumptions
 from metaprof_recorder.values.cpu import on_cpu
 from metaprof_recorder.values.limits import Limits
 from metaprof_recorder.values.operators import Operator
+from metaprof_recorder.values.recipes import Call, Made
 from metaprof_recorder.values.watch import Watch
 
 MOST_BY_HOST = 1 << 30  # bytes
@@ -33,13 +34,13 @@ class Values:
         assumptions = Assumptions("", sources)
         answers = Answers(torch, limits, assumptions, None, sources)
         self._watch = FakeWatch(torch, limits, assumptions, answers, sources, device)
-        self._torch, self._sources = torch, sources
+        self._torch, self._sources, self._device = torch, sources, device
         self._operators = {}
 
     def call(self, overload, arguments, options):
         operator = self._operators.get(overload)
         if operator is None:
-            operator = self._operators[overload] = FakeOperator.of(self._torch, overload)
+            operator = self._operators[overload] = FakeOperator.of(self._torch, overload, self._device)
         try:
             if operator.only_looks:
                 return overload(*arguments, **options)
@@ -94,11 +95,12 @@ class Values:
 
 class FakeOperator(Operator):
     @staticmethod
-    def of(torch, overload):
-        return FakeOperator(torch, overload.name()) if hasattr(overload, "_schema") else HigherOrder()
+    def of(torch, overload, device):
+        return FakeOperator(torch, overload.name(), device) if hasattr(overload, "_schema") else HigherOrder()
 
-    def __init__(self, torch, name):
+    def __init__(self, torch, name, device):
         super().__init__(torch, name)
+        self._device = device
         schema = self.overload._schema
         makes = not schema.returns or any(value.alias_info is None for value in schema.returns)
         writes = any(argument.alias_info is not None and argument.alias_info.is_write for argument in schema.arguments)
@@ -107,6 +109,8 @@ class FakeOperator(Operator):
         self.reads_data = self.answers or torch.Tag.dynamic_output_shape in self.overload.tags
 
     def pass_on(self, hook, keys, arguments, options):
+        if self.base == "_to_copy" and not isinstance(arguments[0], FakeTensor):
+            arguments = self._device.on_host(arguments[0]), *arguments[1:]  # up to 2.8, torch would copy to a real device
         return self.overload(*arguments, **options)
 
 
@@ -130,7 +134,13 @@ class FakeWatch(Watch):
         return 0, self._draw
 
     def _of_host(self, tensor):
-        return None if isinstance(tensor, FakeTensor) else super()._of_host(tensor)
+        if not isinstance(tensor, FakeTensor):
+            return super()._of_host(tensor)
+        lent = self._fake.lent(tensor) if tensor.device.type == "cpu" else None
+        if lent is None:
+            return None
+        call = Call(Lent(lent), [], {}, [], None, 0, self._limits)
+        return call.give(Made(0, tensor), tensor.untyped_storage().nbytes())
 
     def _copy_to_host(self, operator, keys, arguments, options, recipe):
         found, source = self._answers.of(recipe, self._storages)
@@ -163,6 +173,23 @@ class FakeWatch(Watch):
         if isinstance(found, self._tensor):
             return self._fake.on_device(found)
         return type(found)(self._on_device(one) for one in found) if isinstance(found, (list, tuple)) else found
+
+
+class Lent:
+    """In the place of an operator, and of its overload: gives a tensor of the user's, when somebody asks for its values."""
+    keeps = False
+    name = ""
+    overload = _schema = property(lambda self: self)
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def __call__(self):
+        return self._tensor
+
+    @staticmethod
+    def written(arguments, options):
+        return ()
 
 
 class NoHook:
