@@ -10,8 +10,9 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
+from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_regions, capture_storages, capture_unseen, held  # noqa: E402
 from metaprof_recorder.sources import Sources  # noqa: E402
+from metaprof_recorder.text import arguments, program_lines, program_phases  # noqa: E402
 
 
 class Named:
@@ -33,7 +34,7 @@ class Device(Named):
 
 def torch():
     """As much of torch as the texts ask for."""
-    names = (*capture_text.MEMORY_FORMATS, *capture_text.LAYOUTS)
+    names = (*arguments.MEMORY_FORMATS, *arguments.LAYOUTS)
     return types.SimpleNamespace(**{name: Named(name) for name in names}, dtype=Dtype, device=Device, Generator=type("Generator", (), {}),
                                  _C=types.SimpleNamespace(_cuda_getDevice=lambda: 1))
 
@@ -52,7 +53,7 @@ class Tensor:
 class ConstantsTest(unittest.TestCase):
     def test_every_kind(self):
         fake = torch()
-        constants = capture_text.Constants(fake, fake._C._cuda_getDevice)
+        constants = arguments.Constants(fake, fake._C._cuda_getDevice)
         for value, text in ((4, "4"), (True, "True"), (None, "None"), (0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3.0"), (float("inf"), "inf"),
                             ("a b", '"a b"'), ("mean", '"mean"'), (1 + 2j, "complex(1.0, 2.0)"), ([1, 2], "[1, 2]"), ((True, False), "[True, False]"),
                             (Dtype("torch.bfloat16"), "bf16"), (Dtype("torch.quint8"), 'unknown("torch.quint8")'),
@@ -80,7 +81,7 @@ class EnvironmentTest(unittest.TestCase):
 
 class FactsTest(unittest.TestCase):
     def test_what_is_not_usual_is_said(self):
-        facts = capture_text.Facts()
+        facts = arguments.Facts()
         self.assertEqual(facts.of(Tensor("torch.float32", (2, 3))), "f32[2,3]")
         self.assertEqual(facts.of(Tensor("torch.int64", (), cuda=False)), "i64[] on cpu")
         self.assertEqual(facts.of(Tensor("torch.float32", (2, 3), (1, 2))), "f32[2,3](1,2)")
@@ -90,7 +91,7 @@ class FactsTest(unittest.TestCase):
 class PlacesTest(unittest.TestCase):
     def test_each_is_written_once_before_its_first_use(self):
         lines = []
-        places = capture_text.Places(lines.append, Sources("/no/torch"))
+        places = arguments.Places(lines.append, Sources("/no/torch"))
         outer = places.scope(0, "", 0)
         inner = places.scope(outer, "layers.0", 0)
         self.assertEqual((outer, inner), (1, 2))
@@ -100,7 +101,7 @@ class PlacesTest(unittest.TestCase):
 
     def test_a_line_of_the_program(self):
         lines = []
-        places = capture_text.Places(lines.append, Sources("/no/torch"))
+        places = arguments.Places(lines.append, Sources("/no/torch"))
         numbers = [places.stack(sys._getframe()) for _ in range(2)]
         self.assertEqual(numbers, [1, 1])
         self.assertRegex(lines[0], r"^file f1 = \".*capture_test.py\"$")
@@ -112,7 +113,7 @@ class ShortNameTest(unittest.TestCase):
     def test_folders_of_a_machine_are_left_out(self):
         for file, name in ((f"{pathlib.Path.cwd()}/a/train.py", "a/train.py"), ("/opt/venv/lib/python3.11/site-packages/timm/train.py", "timm/train.py"),
                            ("/else/train.py", "/else/train.py")):
-            self.assertEqual(capture_text.short_name(file), name)
+            self.assertEqual(arguments.short_name(file), name)
 
 
 class Weak:
@@ -170,13 +171,13 @@ class SelectiveTest(unittest.TestCase):
 
 class PhasesTest(unittest.TestCase):
     def test_cuts_become_phases(self):
-        phases = capture_phases.Phases([("setup", 0, 1, 2), ("forward", 0, 3, 3), ("backward", 0, 4, 4)])
+        phases = program_phases.Phases([("setup", 0, 1, 2), ("forward", 0, 3, 3), ("backward", 0, 4, 4)])
         lines = [phases.line(cut) for cut in range(1, 7)]
         self.assertEqual(lines, [['step::phase("setup", 0, -1)'], [], ['step::phase("forward", 0, -1)'], ['step::phase("backward", 0, -1)'],
                                  ["step::pause()"], []])
 
     def test_micro_batches_are_numbered(self):
-        phases = capture_phases.Phases([("forward", 1, 1, 1), ("backward", 1, 2, 2), ("forward", 1, 3, 3), ("backward", 1, 4, 4), ("optimizer", 1, 5, 5)])
+        phases = program_phases.Phases([("forward", 1, 1, 1), ("backward", 1, 2, 2), ("forward", 1, 3, 3), ("backward", 1, 4, 4), ("optimizer", 1, 5, 5)])
         lines = [phases.line(cut)[0] for cut in range(1, 6)]
         self.assertEqual(lines, ['step::phase("forward", 1, 0)', 'step::phase("backward", 1, 0)', 'step::phase("forward", 1, 1)',
                                  'step::phase("backward", 1, 1)', 'step::phase("optimizer", 1, -1)'])
@@ -186,7 +187,7 @@ class LinesTest(unittest.TestCase):
     def test_drops_stand_behind_their_calls_and_those_of_what_a_region_was_given_behind_its_last(self):
         lines = ["a", "checkpoint {", "b", "}", "c"]
         program = types.SimpleNamespace(lines=lines, calls=[0, 2, 4], drops={0: [5], 1: [0, 7], 2: [6]})
-        text = capture_lines.text(program, [("forward", 0, 1, 1)], [], {1: 3}, types.SimpleNamespace(leaves={}))
+        text = program_lines.text(program, [("forward", 0, 1, 1)], [], {1: 3}, types.SimpleNamespace(leaves={}))
         self.assertEqual(text.splitlines(), ['step::phase("forward", 0, -1)', "a drop %5", "checkpoint {", "b drop %7, %0", "}", "c drop %6"])
 
 

@@ -4,7 +4,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.capture_lines import without_gone_sources  # noqa: E402
+from metaprof_recorder.text.program_lines import without_gone_sources  # noqa: E402
 
 
 class Sources(unittest.TestCase):

@@ -14,7 +14,7 @@ import contextlib
 import sys
 import threading
 
-from metaprof_recorder import capture_distributed, capture_hooks, capture_lines, environment
+from metaprof_recorder import capture_distributed, capture_hooks, environment
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_calls import Calls, Name, caller
 from metaprof_recorder.capture_device import Cuda
@@ -28,11 +28,12 @@ from metaprof_recorder.capture_regions import Regions, keep_unused
 from metaprof_recorder.capture_signature import Signature
 from metaprof_recorder.capture_sparse import SparseTensors
 from metaprof_recorder.capture_storages import Storages
-from metaprof_recorder.capture_text import Constants, Facts, Places, real, word, words
 from metaprof_recorder.capture_transforms import Transforms
 from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import counts_tell
 from metaprof_recorder.patches import Patches
+from metaprof_recorder.text import program_lines
+from metaprof_recorder.text.arguments import Constants, Facts, Places, real, word, words
 
 
 class Capture:
@@ -638,4 +639,4 @@ class Capture:
         lines += [f"warning {words(text)}" for text in self._warnings + self.unseen.warnings()]
         lines += [f"module {word(path)} {word(kind)}" for path, kind in types.items()]
         lines += self._definitions
-        return capture_lines.text(self._program, rows, lines, self.regions.values_before, self.functions)
+        return program_lines.text(self._program, rows, lines, self.regions.values_before, self.functions)

@@ -8,7 +8,7 @@ that of another call of the same function with tensors of the same sizes, if the
 """
 import threading
 
-from metaprof_recorder.capture_text import words
+from metaprof_recorder.text.arguments import words
 
 NUMBER = "_metaprof_function"  # attribute of a function's context
 

@@ -14,7 +14,7 @@ import threading
 
 from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture_functions import Body, Function, listed
-from metaprof_recorder.capture_text import words
+from metaprof_recorder.text.arguments import words
 
 
 LOSS = ("aten::cross_entropy_loss", "aten::nll_loss_nd", "aten::nll_loss", "aten::log_softmax.int")  # they call those that loss_parallel has kernels of

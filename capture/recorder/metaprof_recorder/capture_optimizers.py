@@ -1,7 +1,7 @@
 """Optimizers in a captured program: where their constructors and steps begin and end, and whose parameters they have."""
 import weakref
 
-from metaprof_recorder.capture_text import words
+from metaprof_recorder.text.arguments import words
 
 
 class Optimizers:

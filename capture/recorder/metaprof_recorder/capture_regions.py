@@ -3,7 +3,7 @@
 A checkpoint holds every tensor that it is given, whether a call in it takes it or not. Modules are written down alike, so that
 the program tells what each would hold if it was computed again.
 """
-from metaprof_recorder.capture_text import word
+from metaprof_recorder.text.arguments import word
 
 
 class Regions:

@@ -1,5 +1,5 @@
 """What of an operator's schema the text of its calls needs."""
-from metaprof_recorder.capture_text import word
+from metaprof_recorder.text.arguments import word
 
 ASK_ONLY = {"aten::_has_compatible_shallow_copy_type", "aten::is_same_size", "aten::sparse_dim", "aten::dense_dim", "aten::_nnz", "aten::is_coalesced",
             "aten::sym_is_contiguous"}  # take no memory, and make nothing that a program uses

@@ -1,5 +1,5 @@
 """Sparse tensors in a captured program: those that no call has made are made of their parts, by a call."""
-from metaprof_recorder.capture_text import LAYOUTS
+from metaprof_recorder.text.arguments import LAYOUTS
 
 
 class SparseTensors:

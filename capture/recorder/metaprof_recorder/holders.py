@@ -10,7 +10,7 @@ import sys
 import types
 from collections import deque
 
-from metaprof_recorder.names import dtype_word
+from metaprof_recorder.text.names import dtype_word
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType, range, slice)
 MOST_OBJECTS = 300_000   # that are looked at

@@ -10,7 +10,7 @@
 Addresses are hexadecimal, their lower 40 bits. Streams are numbered as they appear; the first has no word.
 """
 from metaprof_recorder.items import End
-from metaprof_recorder.names import quoted
+from metaprof_recorder.text.names import quoted
 
 ADDRESS = (1 << 40) - 1
 SEGMENTS = {"segment_alloc": "S", "segment_free": "R", "segment_map": "M", "segment_unmap": "U"}

@@ -1,7 +1,7 @@
 """The program's modules, by their paths from an outermost one. They are held weakly: one that the program lets go is forgotten."""
 import weakref
 
-from metaprof_recorder import names
+from metaprof_recorder.text import names
 
 
 class ByModule:

@@ -5,7 +5,7 @@ again, so the cut decides which storage is meant.
 """
 from metaprof_recorder import saved
 from metaprof_recorder.modules import ByModule, Parameters
-from metaprof_recorder.names import tensor_word
+from metaprof_recorder.text.names import tensor_word
 
 
 class Tags:

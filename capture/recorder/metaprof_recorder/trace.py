@@ -4,7 +4,7 @@ Storages are numbered in the order of their birth. First the events are gone thr
 when it is freed and by whom), then they are written.
 """
 from metaprof_recorder.items import End, Memory
-from metaprof_recorder.names import dtype_word, quoted
+from metaprof_recorder.text.names import dtype_word, quoted
 
 # Operators that copy data from the device to the host, so that the program sees it.
 READS = {

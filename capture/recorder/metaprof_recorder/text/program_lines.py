@@ -1,7 +1,7 @@
 """The lines of a captured program in their order: phases stand where they begin, and drops behind the calls after which tensors went."""
 import re
 
-from metaprof_recorder.capture_phases import Phases
+from metaprof_recorder.text.program_phases import Phases
 
 SOURCE, DROPS = re.compile(r" dtype_of %(\d+)"), re.compile(r" drop (%\d+(?:, %\d+)*)$")
 

@@ -6,7 +6,7 @@ import linecache
 import os
 import re
 
-from metaprof_recorder.names import dtype_word, quoted
+from metaprof_recorder.text.names import dtype_word, quoted
 
 MEMORY_FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")  # in the order of their numbers
 LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
