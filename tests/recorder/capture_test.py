@@ -11,7 +11,7 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_regions, capture_storages, capture_unseen, held  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
+from metaprof_recorder.program.sources import Sources  # noqa: E402
 from metaprof_recorder.text import arguments, program_lines, program_phases  # noqa: E402
 
 

@@ -9,8 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/re
 from metaprof_recorder.events import matched  # noqa: E402
 from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
 from metaprof_recorder.operators import _inputs, nested  # noqa: E402
+from metaprof_recorder.program.sources import Sources  # noqa: E402
 from metaprof_recorder.saved import Node  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
 from metaprof_recorder.text.names import quoted  # noqa: E402
 from metaprof_recorder.trace import Writer  # noqa: E402
 

@@ -12,7 +12,7 @@
     METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes
     METAPROF_RECORD_EVENTS  write the allocator's history with its addresses, too; not empty: yes
     METAPROF_RECORD_UNKNOWN record a version of PyTorch that is newer than the known ones, too; not empty: yes
-    METAPROF_RECORD_FIX     a change of the program that is made (fixes.py)
+    METAPROF_RECORD_FIX     a change of the program that is made (program/fixes.py)
     METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
 
 The recorder imports nothing but the standard library until the program itself imports torch.
@@ -41,3 +41,4 @@ The recorder imports nothing but the standard library until the program itself i
     capture     the program as it calls torch; capture_hooks: what it does without an operator; capture_functions: custom functions; capture_nested: nested tensors; capture_text: how it is written
     output      the file that is written
 """
+FOLDER = __file__.rpartition("/")[0] + "/"  # of the recorder's own files

@@ -10,10 +10,11 @@ import itertools
 import linecache
 import re
 
+from metaprof_recorder import FOLDER
+
 NAMED = re.compile(r"\btorch\.(float|double|half|bfloat16|b?float\d+|u?int\d*|long|short|bool|complex\d+)\b|"
                    r"\.(float|double|half|bfloat16)\(\)|dtype=[\"']")
 CONVERSIONS = {"float", "double", "half", "bfloat16"}
-OWN = __file__.rpartition("/")[0] + "/"
 FRAMES = 6       # that an argument is followed through
 READS = 10_000   # frames of which reads are kept
 
@@ -38,7 +39,7 @@ class DTypes:
 
     def source(self, frame, dtype):
         """Of the dtype that the call at work in this frame was given: "named", the number of the value it was taken from, or None."""
-        while frame is not None and frame.f_code.co_filename.startswith(OWN):
+        while frame is not None and frame.f_code.co_filename.startswith(FOLDER):
             frame = frame.f_back
         found = self._of_call(frame, dtype)
         if found is not None:

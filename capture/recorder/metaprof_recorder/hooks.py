@@ -16,10 +16,11 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, fixes, models, peaks, peers, reads, sources, tags, values, wrappers
+from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, peaks, peers, reads, tags, values, wrappers
 from metaprof_recorder.activities import Activity
-from metaprof_recorder.modules import Modules
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
+from metaprof_recorder.program import fixes, models, sources
+from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.statistics import Statistics
 
 DETAIL_STEPS = 3  # of so many steps every request is kept

@@ -4,7 +4,7 @@ A tag is (cut, address, category, name, tensor): at that cut a storage of that p
 again, so the cut decides which storage is meant.
 """
 from metaprof_recorder import saved
-from metaprof_recorder.modules import ByModule, Parameters
+from metaprof_recorder.program.modules import ByModule, Parameters
 from metaprof_recorder.text.names import tensor_word
 
 

@@ -3,13 +3,14 @@ import contextlib
 import os
 import threading
 
-from metaprof_recorder import capture, sources, tags, wrappers
+from metaprof_recorder import capture, tags, wrappers
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
-from metaprof_recorder.modules import Modules
 from metaprof_recorder.patches import Patches
+from metaprof_recorder.program import sources
+from metaprof_recorder.program.modules import Modules
 
 LOCK = threading.RLock()  # functions of torch are replaced meanwhile
 

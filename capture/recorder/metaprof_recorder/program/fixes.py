@@ -5,7 +5,7 @@ Every run says which would do something (`found`). A run with METAPROF_RECORD_FI
 import functools
 import inspect
 
-from metaprof_recorder.modules import ByModule
+from metaprof_recorder.program.modules import ByModule
 
 CHECKPOINT, NO_GRAD, CPU, BUCKETS, CACHE, TO_NONE, FUSED, LOOP = "checkpoint", "no_grad", "map_location", "bucket_view", "autocast_cache", "set_to_none", "fused", "foreach"
 EMPTY = "empty_cache"

@@ -1,5 +1,5 @@
 """What the outermost modules of a program are, at their first calls: parameters, and the tensors that they were called with."""
-from metaprof_recorder.modules import ByModule
+from metaprof_recorder.program.modules import ByModule
 
 MOST = 64  # modules that are described: a program may make one for each step
 

@@ -3,13 +3,15 @@ import linecache
 import sys
 import sysconfig
 
+from metaprof_recorder import FOLDER
+
 
 class Sources:
     def __init__(self, torch_folder):
         paths = sysconfig.get_paths()
         self._libraries = tuple({paths["stdlib"] + "/", paths["platstdlib"] + "/", paths["purelib"] + "/", paths["platlib"] + "/", torch_folder + "/"})
         self._torch = torch_folder + "/"
-        self._own = __file__.rpartition("/")[0] + "/"
+        self._own = FOLDER
         self._cache = {}
 
     def kind(self, filename):
