@@ -117,7 +117,7 @@ struct RecordedDevice {
 struct RecordedProcess {
   int64_t pid = 0, parent = 0;
   std::vector<std::string> program;
-  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/environment.py), as far as set.
+  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/process/environment.py), as far as set.
   std::map<std::string, std::string> environment;
   std::string torch, cuda;            ///< versions; empty: torch was not imported
   int64_t cudnn = 0;                  ///< 91900 is 9.19.0; 0: not known

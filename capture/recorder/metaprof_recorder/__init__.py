@@ -6,7 +6,7 @@
     METAPROF_RECORD_STEPS   end the program after so many optimizer steps; without it the program runs to its end
     METAPROF_RECORD_WORLD   answer for the other ranks of a job of so many
     METAPROF_RECORD_RANKS   a folder, for what ranks send each other that run beside each other
-    METAPROF_RECORD_WITH    ranks that are recorded besides: "3,63", or "different" (peers.py)
+    METAPROF_RECORD_WITH    ranks that are recorded besides: "3,63", or "different" (ranks/peers.py)
     METAPROF_RECORD_ASSUME  what sizes that follow from data are taken to be, a line each (values/assume.py)
     METAPROF_RECORD_VALUES  bytes that are kept of values, and the percentage of the run's time that computing them may take (values/limits.py)
     METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes

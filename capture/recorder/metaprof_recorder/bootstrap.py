@@ -3,7 +3,7 @@ import os
 import sys
 import threading
 
-from metaprof_recorder.output import Output
+from metaprof_recorder.process.output import Output
 
 OLDEST, NEWEST = (2, 6), (2, 15)  # versions of PyTorch whose hooks are known
 CANNOT_BE_RECORDED = 2  # exit status

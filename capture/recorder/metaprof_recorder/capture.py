@@ -14,7 +14,7 @@ import contextlib
 import sys
 import threading
 
-from metaprof_recorder import capture_distributed, capture_hooks, environment
+from metaprof_recorder import capture_distributed, capture_hooks
 from metaprof_recorder.capture_backward import Backward
 from metaprof_recorder.capture_calls import Calls, Name, caller
 from metaprof_recorder.capture_device import Cuda
@@ -31,7 +31,8 @@ from metaprof_recorder.capture_storages import Storages
 from metaprof_recorder.capture_transforms import Transforms
 from metaprof_recorder.capture_unseen import Unseen
 from metaprof_recorder.held import counts_tell
-from metaprof_recorder.patches import Patches
+from metaprof_recorder.process import environment
+from metaprof_recorder.pytorch.patches import Patches
 from metaprof_recorder.text import program_lines
 from metaprof_recorder.text.arguments import Constants, Facts, Places, real, word, words
 

@@ -5,11 +5,11 @@ import inspect
 import sys
 import weakref
 
-from metaprof_recorder.higher_order import passing
 from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture_calls import Name
 from metaprof_recorder.capture_dtypes import rebinds
 from metaprof_recorder.capture_functions import tensors_in
+from metaprof_recorder.pytorch.higher_order import passing
 
 
 def install(capture):

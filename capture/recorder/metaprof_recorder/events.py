@@ -18,10 +18,11 @@ from collections import defaultdict, deque
 from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder import environment, log, trace, waiting
+from metaprof_recorder import log, trace, waiting
 from metaprof_recorder.holders import of_device
 from metaprof_recorder.items import Begin, End, Memory
 from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
+from metaprof_recorder.process import environment
 
 MOST_REQUESTS = 4_000_000
 LOG_ERRORS = 2  # c10's log levels: 0 information, 1 warnings, 2 errors

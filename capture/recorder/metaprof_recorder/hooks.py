@@ -16,11 +16,14 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import agreement, capture, devices, distributed, endings, entries, environment, events, peaks, peers, reads, tags, values, wrappers
+from metaprof_recorder import capture, entries, events, peaks, reads, tags, values
 from metaprof_recorder.activities import Activity
 from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
+from metaprof_recorder.process import environment, process_exit
 from metaprof_recorder.program import fixes, models, sources
 from metaprof_recorder.program.modules import Modules
+from metaprof_recorder.pytorch import devices, functorch_wrappers
+from metaprof_recorder.ranks import object_collectives, peers, process_groups
 from metaprof_recorder.statistics import Statistics
 
 DETAIL_STEPS = 3  # of so many steps every request is kept
@@ -50,7 +53,7 @@ class Recorder:
         self.keeps_log = bool(os.environ.get("METAPROF_RECORD_EVENTS"))
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
-        self.wrappers = wrappers.Wrappers(torch)
+        self.wrappers = functorch_wrappers.Wrappers(torch)
         self.history = events.History(torch, self.wrappers)
         self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
         self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
@@ -107,10 +110,10 @@ class Recorder:
         self.tags.graphs.install()
         if self.capture:
             self.capture.install()
-        distributed.represent(torch)
-        agreement.install(torch, devices.emulator())
+        process_groups.represent(torch)
+        object_collectives.install(torch, devices.emulator())
         torch.cuda._lazy_call(self._device_is_used)
-        endings.watch(self)
+        process_exit.watch(self)
 
     @staticmethod
     def _hide(module, hidden):
@@ -124,7 +127,7 @@ class Recorder:
         """In a forked child: it is recorded as a process of its own, unless the device was in use before (CUDA does not outlive that)."""
         os._exit = self.leave
         if self.history.begun:
-            endings.skip_destructors()
+            process_exit.skip_destructors()
         if self.ready or self.finished:
             self.finished = True
             return
@@ -132,7 +135,7 @@ class Recorder:
         self.ending_lock = threading.Lock()
         self.output.header()
         self.output.write("torch", version=self.torch.__version__, cuda=self.torch.version.cuda)
-        endings.watch_exit(self)
+        process_exit.watch_exit(self)
 
     # ---- the device
 
@@ -277,7 +280,7 @@ class Recorder:
             self.write_events()
             self.peaks.watch()
         if self.steps and self.phases.step >= self.steps:
-            endings.end_program(self, 0)
+            process_exit.end_program(self, 0)
 
     # ---- what is observed
 
@@ -390,14 +393,14 @@ class Recorder:
             self.phases.stepped = True
             return
         if devices.emulator() is not None:
-            distributed.wait_for_ranks()
+            process_groups.wait_for_ranks()
         self._observe("optimizer_ends")
         if self._steps_done() <= self.detail_steps:
             self._note_trained(optimizer)
         if self.history.running:
             self.tags.optimizer(optimizer, self.cut)
         if self.steps and self._steps_done() >= self.steps:
-            endings.end_soon(self, GRACE_SECONDS)
+            process_exit.end_soon(self, GRACE_SECONDS)
 
     def _around_constructor(self, original):
         @functools.wraps(original)

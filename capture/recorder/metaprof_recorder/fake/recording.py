@@ -3,14 +3,15 @@ import contextlib
 import os
 import threading
 
-from metaprof_recorder import capture, tags, wrappers
+from metaprof_recorder import capture, tags
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
-from metaprof_recorder.patches import Patches
 from metaprof_recorder.program import sources
 from metaprof_recorder.program.modules import Modules
+from metaprof_recorder.pytorch import functorch_wrappers
+from metaprof_recorder.pytorch.patches import Patches
 
 LOCK = threading.RLock()  # functions of torch are replaced meanwhile
 
@@ -23,7 +24,7 @@ class Recording:
         self._torch, self._description = torch, description
         own = sources.Sources(os.path.dirname(torch.__file__))
         self.device = FakeDevice(torch, own)
-        self.capture = capture.Capture(torch, own, wrappers.Wrappers(torch), self.device)
+        self.capture = capture.Capture(torch, own, functorch_wrappers.Wrappers(torch), self.device)
         self.device.capture = self.capture
         self._tags = tags.Tags(torch, self.capture, places=False)
         self._modules = Modules()

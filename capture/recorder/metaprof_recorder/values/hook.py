@@ -9,8 +9,8 @@ import functools
 import threading
 
 from metaprof_recorder import FOLDER
-from metaprof_recorder.higher_order import OF_SIZES, OF_VALUES, passing
 from metaprof_recorder.program import sources
+from metaprof_recorder.pytorch.higher_order import OF_SIZES, OF_VALUES, passing
 from metaprof_recorder.values.operators import Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")

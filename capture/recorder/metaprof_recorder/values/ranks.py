@@ -5,7 +5,7 @@ ranks send each other is read from a rank that runs beside this one; if it does 
 """
 import contextlib
 
-from metaprof_recorder import peers
+from metaprof_recorder.ranks import peers
 from metaprof_recorder.values.recipes import Unknown
 
 KNOWN_AT_MOST = 1 << 20   # bytes of a tensor that is sent with its values: objects, sizes, shapes

@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 
-from metaprof_recorder import peers
+from metaprof_recorder.ranks import peers
 
 
 def alone():

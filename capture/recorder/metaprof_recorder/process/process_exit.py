@@ -6,7 +6,7 @@ import sys
 import threading
 from os import getpid  # as it is now: the program may replace it
 
-from metaprof_recorder import peers
+from metaprof_recorder.ranks import peers
 
 
 def watch(recorder):

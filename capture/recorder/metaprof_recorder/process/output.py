@@ -9,7 +9,7 @@ import sys
 import time
 from os import getpid  # as it is now: the program may replace it
 
-from metaprof_recorder import environment
+from metaprof_recorder.process import environment
 
 _clock, _text_of, _open, _write, _status = time.monotonic, json.dumps, os.open, os.write, os.fstat  # the program may replace them
 
