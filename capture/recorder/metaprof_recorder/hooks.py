@@ -7,7 +7,7 @@
     operators         a profiler of this thread (and of the threads that its backward uses), CPU activities only
     requests          the allocator's own history
     out of memory     the allocator's observer
-    loading, saving   PyTorch's functions for them, called through (entries.py)
+    loading, saving   PyTorch's functions for them, called through (observers/entry_points.py)
 """
 import functools
 import os
@@ -16,15 +16,16 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import capture, entries, events, peaks, reads, tags, values
-from metaprof_recorder.activities import Activity
-from metaprof_recorder.phases import FEWEST_CALLS, Phases, Segment
+from metaprof_recorder import capture, events, peaks, reads, tags, values
+from metaprof_recorder.observers import entry_points
+from metaprof_recorder.phases.activities import Activity
+from metaprof_recorder.phases.statistics import Statistics
+from metaprof_recorder.phases.training_step import FEWEST_CALLS, Phases, Segment
 from metaprof_recorder.process import environment, process_exit
 from metaprof_recorder.program import fixes, models, sources
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import devices, functorch_wrappers
 from metaprof_recorder.ranks import object_collectives, peers, process_groups
-from metaprof_recorder.statistics import Statistics
 
 DETAIL_STEPS = 3  # of so many steps every request is kept
 GRACE_SECONDS = 10.0  # that a program has after its last step before it is ended
@@ -101,7 +102,7 @@ class Recorder:
                 kind.__init__ = self._around_constructor(kind.__init__)
             if "zero_grad" in kind.__dict__:
                 kind.zero_grad = self._around_zero_grad(kind.zero_grad)
-        entries.Entries(torch, self._activity_begins, self._activity_ends, lambda trains: self._observe_activity("mode", trains),
+        entry_points.Entries(torch, self._activity_begins, self._activity_ends, lambda trains: self._observe_activity("mode", trains),
                         lambda: self.sources.kind(sys._getframe(2).f_code.co_filename) == 0).install()
         torch._C._cuda_memoryStats = self.statistics.program_reads
         torch._C._cuda_resetPeakMemoryStats = self.statistics.program_resets

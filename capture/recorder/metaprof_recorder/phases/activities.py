@@ -1,6 +1,6 @@
 """What a program does besides training: it loads, resumes, evaluates, generates and saves; or what it calls it itself.
 
-Knows nothing of torch. What is observed are PyTorch's entry points (entries.py), modes of modules, and forwards:
+Knows nothing of torch. What is observed are PyTorch's entry points (observers/entry_points.py), modes of modules, and forwards:
 
     load, resume, save   within calls of torch.load, load_state_dict of modules, that of optimizers, torch.save, state_dict, …
     evaluate             forwards without gradients of what is trained, from the module's `eval()` on if it is called, until its `train()` or

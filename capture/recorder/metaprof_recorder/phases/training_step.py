@@ -16,8 +16,8 @@ What a program does besides (loading, evaluating, saving) lies within these phas
 """
 from itertools import groupby
 
-from metaprof_recorder.activities import Activities
-from metaprof_recorder.statistics import merged
+from metaprof_recorder.phases.activities import Activities
+from metaprof_recorder.phases.statistics import merged
 
 FEWEST_CALLS = 4    # of which it can be said that each leaves memory
 MOST_UNEVEN = 1.5   # of one call's growth to another's
