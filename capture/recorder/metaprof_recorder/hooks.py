@@ -16,7 +16,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import capture, events, peaks, reads, tags, values
+from metaprof_recorder import capture, reads, values
 from metaprof_recorder.observers import entry_points
 from metaprof_recorder.phases.activities import Activity
 from metaprof_recorder.phases.statistics import Statistics
@@ -26,6 +26,8 @@ from metaprof_recorder.program import fixes, models, sources
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import devices, functorch_wrappers
 from metaprof_recorder.ranks import object_collectives, peers, process_groups
+from metaprof_recorder.requests import history
+from metaprof_recorder.storages import peaks, tags
 
 DETAIL_STEPS = 3  # of so many steps every request is kept
 GRACE_SECONDS = 10.0  # that a program has after its last step before it is ended
@@ -55,7 +57,7 @@ class Recorder:
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.wrappers = functorch_wrappers.Wrappers(torch)
-        self.history = events.History(torch, self.wrappers)
+        self.history = history.History(torch, self.wrappers)
         self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
         self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
@@ -450,7 +452,7 @@ class Recorder:
         if self.capture:
             self._write_program()
         for device, found in found_all.by_device():
-            events.write(self, found, device)
+            history.write(self, found, device)
         self.output.write("environment", environment=environment.values_of(environment.MEMORY))
         self.output.write("modules", types=self.modules.types)
         self.output.write("detail", took=round(monotonic() - before, 3))

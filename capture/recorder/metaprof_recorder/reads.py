@@ -10,7 +10,7 @@ import struct
 import threading
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder.items import Begin
+from metaprof_recorder.requests.items import Begin
 
 MOST_KEPT = 1_000_000  # reads of which the operator is looked for
 UNSEEN = "copy to the host"

@@ -3,7 +3,7 @@ import contextlib
 import os
 import threading
 
-from metaprof_recorder import capture, tags
+from metaprof_recorder import capture
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
@@ -12,6 +12,7 @@ from metaprof_recorder.program import sources
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import functorch_wrappers
 from metaprof_recorder.pytorch.patches import Patches
+from metaprof_recorder.storages import tags
 
 LOCK = threading.RLock()  # functions of torch are replaced meanwhile
 

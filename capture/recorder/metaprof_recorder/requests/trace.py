@@ -3,7 +3,7 @@
 Storages are numbered in the order of their birth. First the events are gone through to learn what each storage is for (tags,
 when it is freed and by whom), then they are written.
 """
-from metaprof_recorder.items import End, Memory
+from metaprof_recorder.requests.items import End, Memory
 from metaprof_recorder.text.names import dtype_word, quoted
 
 # Operators that copy data from the device to the host, so that the program sees it.
@@ -26,7 +26,7 @@ class Storage:
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
         self.shared = self.grad = self.freed_within = False
-        self.held_by = ""  # the program's variable that leads to it (holders.py)
+        self.held_by = ""  # the program's variable that leads to it (storages/holders.py)
         self.held_as = None
         self.made_in = ""  # a library's function that asked for it
 
@@ -40,7 +40,7 @@ class Frame:
 
 
 class Writer:
-    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see tags.py; `matches`: see events.matched; `held` and
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see storages/tags.py; `matches`: see history.matched; `held` and
     `held_at_ends`: {address: Holder} by cut, and for each time that memory ran out."""
 
     def __init__(self, items, entries, matches, rows, tags, sources, kept=(), held=None, held_at_ends=()):

@@ -11,7 +11,7 @@ import sys
 import threading
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder.holders import Holders
+from metaprof_recorder.storages.holders import Holders
 
 MOST_REQUESTS = 20_000  # that the history keeps
 ALL_OF = 40             # peaks that are looked at, whatever they are
@@ -29,7 +29,7 @@ class Peaks:
         self._watches = False
         self._found, self._latest = {}, 0  # holders of the latest peak that was written, and when, in µs
         self._given = None   # (name, value)
-        self._staying = {}   # (address, device) -> Storage (trace.py) that was alive when the trace ended
+        self._staying = {}   # (address, device) -> Storage (requests/trace.py) that was alive when the trace ended
         self.held = {}          # of the steps that the trace has: cut -> {(address, device): Holder}
         self.held_at_ends = {}  # device -> the same for each time that memory ran out in them
 
@@ -44,7 +44,7 @@ class Peaks:
             self._recorder.output.problem("events", f"later peaks are not looked at: {error!r}")
 
     def stays(self, device, storages):
-        """What the trace knows of those that outlive it. `storages`: see trace.py."""
+        """What the trace knows of those that outlive it. `storages`: see requests/trace.py."""
         self._staying.update({(storage.address, device): storage for storage in storages if storage.freed_cut is None})
 
     def end(self):

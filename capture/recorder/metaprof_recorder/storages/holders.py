@@ -59,7 +59,7 @@ class Holders:
     """One answer: `found` is filled by `look`: (address, device) of a storage -> Holder."""
 
     def __init__(self, torch, sources, names, graphs):
-        """`names`: {id of a parameter: its name}. `graphs`: see saved.py; None while a backward works on them."""
+        """`names`: {id of a parameter: its name}. `graphs`: see saved_tensors.py; None while a backward works on them."""
         self._torch, self._sources, self._names, self._graphs = torch, sources, names, graphs
         self._seen, self._nodes, self._kept = set(), set(), []
         self._parameter, self._module, self._optimizer = torch.nn.Parameter, torch.nn.Module, torch.optim.Optimizer

@@ -3,8 +3,8 @@
 A tag is (cut, address, category, name, tensor): at that cut a storage of that purpose began at that address. Addresses are used
 again, so the cut decides which storage is meant.
 """
-from metaprof_recorder import saved
 from metaprof_recorder.program.modules import ByModule, Parameters
+from metaprof_recorder.storages import saved_tensors
 from metaprof_recorder.text.names import tensor_word
 
 
@@ -20,7 +20,7 @@ class Tags:
         self._parameters = Parameters()
         self.found = []
         self.kept = []  # (cut, address, device, node): what a node of autograd keeps at that cut
-        self.graphs = saved.Graphs(torch)
+        self.graphs = saved_tensors.Graphs(torch)
 
     def model(self, module, path, cut):
         """The parameters and buffers of an outermost module, when it is first called; their names begin with its path."""

@@ -18,11 +18,11 @@ from collections import defaultdict, deque
 from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
-from metaprof_recorder import log, trace, waiting
-from metaprof_recorder.holders import of_device
-from metaprof_recorder.items import Begin, End, Memory
-from metaprof_recorder.operators import CUT, MODULE, ends_open, in_order
 from metaprof_recorder.process import environment
+from metaprof_recorder.requests import allocator_log, trace, waiting
+from metaprof_recorder.requests.items import Begin, End, Memory
+from metaprof_recorder.requests.operators import CUT, MODULE, ends_open, in_order
+from metaprof_recorder.storages.holders import of_device
 
 MOST_REQUESTS = 4_000_000
 LOG_ERRORS = 2  # c10's log levels: 0 information, 1 warnings, 2 errors
@@ -269,7 +269,7 @@ def write(recorder, found, device):
     beside = {}
     if recorder.keeps_log:
         with open(path.replace(".trace", ".log"), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in log.Log(lines).lines())
+            file.writelines(f"{line}\n" for line in allocator_log.Log(lines).lines())
         beside["log"] = os.path.basename(path.replace(".trace", ".log"))
     recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched, **beside)
     bytes_, largest = waiting.at_peak(entries)

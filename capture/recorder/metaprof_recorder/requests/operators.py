@@ -3,7 +3,7 @@ import bisect
 import ctypes
 import sys
 
-from metaprof_recorder.items import Begin, End, Memory
+from metaprof_recorder.requests.items import Begin, End, Memory
 
 MODULE, CUT = "metaprof module ", "metaprof cut "
 NEVER = 1 << 63  # later than all times

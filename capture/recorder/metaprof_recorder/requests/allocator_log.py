@@ -9,7 +9,7 @@
 
 Addresses are hexadecimal, their lower 40 bits. Streams are numbered as they appear; the first has no word.
 """
-from metaprof_recorder.items import End
+from metaprof_recorder.requests.items import End
 from metaprof_recorder.text.names import quoted
 
 ADDRESS = (1 << 40) - 1
