@@ -16,7 +16,7 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import capture, reads, values
+from metaprof_recorder import capture, values
 from metaprof_recorder.observers import entry_points
 from metaprof_recorder.phases.activities import Activity
 from metaprof_recorder.phases.statistics import Statistics
@@ -28,6 +28,7 @@ from metaprof_recorder.pytorch import devices, functorch_wrappers
 from metaprof_recorder.ranks import object_collectives, peers, process_groups
 from metaprof_recorder.requests import history
 from metaprof_recorder.storages import peaks, tags
+from metaprof_recorder.values import device_reads
 
 DETAIL_STEPS = 3  # of so many steps every request is kept
 GRACE_SECONDS = 10.0  # that a program has after its last step before it is ended
@@ -58,7 +59,7 @@ class Recorder:
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
         self.wrappers = functorch_wrappers.Wrappers(torch)
         self.history = history.History(torch, self.wrappers)
-        self.reads = reads.Reads(self.sources, torch._C._cuda_getDevice)
+        self.reads = device_reads.Reads(self.sources, torch._C._cuda_getDevice)
         self.capture = capture.Capture(torch, self.sources, self.wrappers) if os.environ.get("METAPROF_RECORD_PROGRAM") else None
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
