@@ -10,7 +10,13 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_regions, capture_storages, capture_unseen, held  # noqa: E402
+from metaprof_recorder.capture.calls import Calls, Name  # noqa: E402
+from metaprof_recorder.capture import capture, storages  # noqa: E402
+from metaprof_recorder.capture.dtypes import DTypes  # noqa: E402
+from metaprof_recorder.capture.observers.tensors import given_to  # noqa: E402
+from metaprof_recorder.capture.refcounts import Held  # noqa: E402
+from metaprof_recorder.capture.regions import Regions, keep_unused  # noqa: E402
+from metaprof_recorder.capture.unseen import Unseen  # noqa: E402
 from metaprof_recorder.program.sources import Sources  # noqa: E402
 from metaprof_recorder.text import arguments, program_lines, program_phases  # noqa: E402
 
@@ -123,10 +129,10 @@ class Weak:
 
 class ExchangeTest(unittest.TestCase):
     def setUp(self):
-        self.calls = capture_calls.Calls(True, 0)
+        self.calls = Calls(True, 0)
         self.first, self.second, self.dead = Weak(), Weak(), []
         for number, tensor in enumerate((self.first, self.second)):
-            name = self.calls.names[id(tensor)] = capture_calls.Name(tensor, lambda name: self.dead.append(name.numbers), self.calls, number)
+            name = self.calls.names[id(tensor)] = Name(tensor, lambda name: self.dead.append(name.numbers), self.calls, number)
             self.calls.used.append(name)
         self.calls.held.watch(self.calls.names[id(self.first)])
         del name
@@ -155,7 +161,7 @@ class SelectiveTest(unittest.TestCase):
         caching = type("Caching", (), {})
         forward = caching()
         forward.policy_fn = lambda context, operator: next(answers)
-        regions = capture_regions.Regions(None)
+        regions = Regions(None)
         contexts = regions.selective(lambda: (forward, "again"), caching)()
         self.assertEqual(contexts, (forward, "again"))
         for name in ("aten::mm", "aten::mm", "aten::mm", "aten::add.Tensor", "flex_attention"):
@@ -164,7 +170,7 @@ class SelectiveTest(unittest.TestCase):
 
     def test_contexts_of_another_kind_are_named(self):
         warnings = []
-        regions = capture_regions.Regions(types.SimpleNamespace(warn=warnings.append))
+        regions = Regions(types.SimpleNamespace(warn=warnings.append))
         regions.selective(lambda: ("forward", "again"), int)()
         self.assertEqual(len(warnings), 1)
 
@@ -195,7 +201,7 @@ class GivenTest(unittest.TestCase):
     def test_a_function_holds_its_arguments_those_bound_to_it_and_variables_around_it(self):
         around, bound, given, named = (Tensor(None, ()) for _ in range(4))
         function = functools.partial(lambda x, **_: around, mask=bound)
-        self.assertEqual(set(map(id, capture_hooks.given_to(Tensor, function, (given, [3]), {"y": named}))), {id(one) for one in (around, bound, given, named)})
+        self.assertEqual(set(map(id, given_to(Tensor, function, (given, [3]), {"y": named}))), {id(one) for one in (around, bound, given, named)})
 
 
 class Counted:
@@ -227,7 +233,7 @@ class DTypesTest(unittest.TestCase):
     def setUp(self):
         self.float32, self.half = Dtype("torch.float32"), Dtype("torch.half")
         self.torch = types.SimpleNamespace(dtype=Dtype, float32=self.float32, half=self.half)
-        self.dtypes = capture_dtypes.DTypes(self.torch, lambda file: 0)
+        self.dtypes = DTypes(self.torch, lambda file: 0)
         self.x, self.y = Asked(self.dtypes, self.float32, 0), Asked(self.dtypes, self.float32, 7)
 
     def call(self, *arguments, dtype=None):
@@ -267,7 +273,7 @@ class DTypesTest(unittest.TestCase):
 class UnseenTest(unittest.TestCase):
     def test_what_is_not_in_the_program_is_named_with_its_share(self):
         requested = iter((1000, 1400, 1500, 2000))  # at the beginning, around a hook, at the end
-        unseen = capture_unseen.Unseen(types.SimpleNamespace(requested=lambda: next(requested)))
+        unseen = Unseen(types.SimpleNamespace(requested=lambda: next(requested)))
         unseen.begin()
         self.assertEqual(unseen.measured("hooks on saved tensors", lambda tensor: tensor + 1)(3), 4)
         unseen.end()
@@ -286,7 +292,7 @@ class Storages:
 
     def __init__(self, source):
         self.source, self.lines, self.drops, self.calls = source, [], {}, [0]
-        self._now, self._storages = self, capture_storages.Storages(self)
+        self._now, self._storages = self, storages.Storages(self)
 
     def looking_into(self, address):
         return self.source if address == 40 else None
@@ -354,13 +360,13 @@ class GivenToModulesTest(unittest.TestCase):
         written = []
         fake = types.SimpleNamespace(_now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
                                      use=lambda tensor: names[id(tensor)].number)
-        capture_regions.keep_unused(fake, [used, unused, unused, unknown], 3)
+        keep_unused(fake, [used, unused, unused, unknown], 3)
         self.assertEqual(written, ["step::keep([%2]) in m4"])
 
 
 class HeldTest(unittest.TestCase):
     def test_what_only_cpp_holds_is_gone(self):
-        watched = held.Held()
+        watched = Held()
         tensor = Counted(uses=2)
         by_autograd = [tensor]
         reference = weakref.ref(tensor)
@@ -372,7 +378,7 @@ class HeldTest(unittest.TestCase):
         del by_autograd
 
     def test_what_only_the_program_holds_is_not(self):
-        watched = held.Held()
+        watched = Held()
         tensor = Counted(uses=1)
         watched.watch(weakref.ref(tensor))
         self.assertEqual(watched.gone(), [])

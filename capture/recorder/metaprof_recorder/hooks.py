@@ -16,7 +16,8 @@ import threading
 from os import getpid  # as it is now: the program may replace it
 from time import monotonic  # as it is now: the program may replace it
 
-from metaprof_recorder import capture, values
+from metaprof_recorder import values
+from metaprof_recorder.capture import capture
 from metaprof_recorder.observers import entry_points
 from metaprof_recorder.phases.activities import Activity
 from metaprof_recorder.phases.statistics import Statistics

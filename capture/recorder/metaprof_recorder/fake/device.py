@@ -39,7 +39,7 @@ class FakeDevice:
         self._mode.__exit__(*error)
         self._fake.__exit__(*error)
 
-    # ---- what a capture asks (capture_device.py)
+    # ---- what a capture asks (capture/device.py)
 
     @staticmethod
     def current():

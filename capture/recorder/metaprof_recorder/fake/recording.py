@@ -3,7 +3,7 @@ import contextlib
 import os
 import threading
 
-from metaprof_recorder import capture
+from metaprof_recorder.capture import capture
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps

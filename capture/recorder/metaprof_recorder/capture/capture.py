@@ -5,7 +5,7 @@ is given one that writes the call down and goes on with the dispatcher switched 
 one call of the program, and follows from the calls before it.
 
 A tensor has a name as long as its Python object lives; `drop` is written behind the last call before it died. An object that only
-autograd holds lives on: counts of references tell when the program's own last handle went (held.py). Where they cannot (PyTorch before
+autograd holds lives on: counts of references tell when the program's own last handle went (refcounts.py). Where they cannot (PyTorch before
 2.10, and tensors without gradients), it dies within a backward, and is dropped behind the last call that used it.
 
 What no operator does is written as calls of `step::` (docs/reference/program.md): phases, backward, modes, `.data`, `.grad`.
@@ -14,23 +14,24 @@ import contextlib
 import sys
 import threading
 
-from metaprof_recorder import capture_distributed, capture_hooks
-from metaprof_recorder.capture_backward import Backward
-from metaprof_recorder.capture_calls import Calls, Name, caller
-from metaprof_recorder.capture_device import Cuda
-from metaprof_recorder.capture_distributed import Redistributed, awaited, inner
-from metaprof_recorder.capture_dtypes import DTypes
-from metaprof_recorder.capture_functions import Functions, tensors_in
-from metaprof_recorder.capture_lists import Lists
-from metaprof_recorder.capture_nested import Nested, is_nested
-from metaprof_recorder.capture_optimizers import Optimizers
-from metaprof_recorder.capture_regions import Regions, keep_unused
-from metaprof_recorder.capture_signature import Signature
-from metaprof_recorder.capture_sparse import SparseTensors
-from metaprof_recorder.capture_storages import Storages
-from metaprof_recorder.capture_transforms import Transforms
-from metaprof_recorder.capture_unseen import Unseen
-from metaprof_recorder.held import counts_tell
+from metaprof_recorder.capture import distributed
+from metaprof_recorder.capture.backward import Backward
+from metaprof_recorder.capture.calls import Calls, Name, caller
+from metaprof_recorder.capture.device import Cuda
+from metaprof_recorder.capture.distributed import Redistributed, awaited, inner
+from metaprof_recorder.capture.dtypes import DTypes
+from metaprof_recorder.capture.functions import Functions, tensors_in
+from metaprof_recorder.capture.lists import Lists
+from metaprof_recorder.capture.nested import Nested, is_nested
+from metaprof_recorder.capture.observers import tensors
+from metaprof_recorder.capture.optimizers import Optimizers
+from metaprof_recorder.capture.refcounts import counts_tell
+from metaprof_recorder.capture.regions import Regions, keep_unused
+from metaprof_recorder.capture.signature import Signature
+from metaprof_recorder.capture.sparse import SparseTensors
+from metaprof_recorder.capture.storages import Storages
+from metaprof_recorder.capture.transforms import Transforms
+from metaprof_recorder.capture.unseen import Unseen
 from metaprof_recorder.process import environment
 from metaprof_recorder.pytorch.patches import Patches
 from metaprof_recorder.text import program_lines
@@ -68,7 +69,7 @@ class Capture:
         self._handled = []       # operators that have a kernel of ours
         self._guard = None
         self._named = set()      # values that have been told what they are for
-        self.redistributed = None  # capture_distributed.Redistributed of the call that runs
+        self.redistributed = None  # distributed.Redistributed of the call that runs
         self._lists = Lists(self)
         self.optimizers = Optimizers(self)
         self._streams = {0: 0}   # number that PyTorch gives a stream, or what is captured on it -> ours
@@ -87,8 +88,8 @@ class Capture:
 
     def install(self):
         """To be called before the program has taken functions of torch to itself."""
-        capture_hooks.install(self)
-        capture_distributed.install(self)
+        tensors.install(self)
+        distributed.install(self)
         self.functions.install()
         self.backward.install()
         self.nested.install()
@@ -249,7 +250,7 @@ class Capture:
     def _pass_on(self, signature, overload, arguments, options):
         """Runs an operator whose own calls stand in the program, before it. Of its results those are its own that they have not made."""
         self.drop_held()
-        keys = capture_distributed.keys_below(self.torch, overload, self._tensors_in(arguments))
+        keys = distributed.keys_below(self.torch, overload, self._tensors_in(arguments))
         if keys is None:
             with self.off():
                 result = overload(*arguments, **options)
@@ -257,10 +258,10 @@ class Capture:
             result = overload.redispatch(keys, *arguments, **options)
         if (signature.is_written or keys is None) and (self._concern(arguments) or self._on_device(result)):
             texts = self._arguments(signature, arguments, options)
-            made = self._all_made(signature, capture_distributed.own_results(self, arguments, result))
+            made = self._all_made(signature, distributed.own_results(self, arguments, result))
             self._call(f"{made}{signature.name}({texts})", sys._getframe(2))
-            for tensor in capture_distributed.sent(self.torch, signature.name, arguments):
-                self.call(f"step::record_stream(%{self.use(tensor)}, {self._stream_number(capture_distributed.OF_RANKS)})")
+            for tensor in distributed.sent(self.torch, signature.name, arguments):
+                self.call(f"step::record_stream(%{self.use(tensor)}, {self._stream_number(distributed.OF_RANKS)})")
         return result
 
     def _concern(self, values):

@@ -2,7 +2,7 @@
 
 Such a tensor is an object around its values and its offsets. Autograd is above it: an operator on it is one node, whose gradients are
 such tensors, too. Below autograd torch/nested/_internal/ops.py calls operators on the values. Those calls are written down; an operator
-that makes a node is written as a function (capture_functions.py) with its calls as the forward, and as the backward what the node calls when it
+that makes a node is written as a function (functions.py) with its calls as the forward, and as the backward what the node calls when it
 runs. In the place of a nested tensor stand its values: its own name is another look at them, which has its gradient.
 
 So it is with a loss of DTensors whose classes are on several ranks (`loss_parallel`). Other operators on DTensors are written down with the tensors that
@@ -13,7 +13,7 @@ import sys
 import threading
 
 from metaprof_recorder.bootstrap import AfterImport
-from metaprof_recorder.capture_functions import Body, Function, listed
+from metaprof_recorder.capture.functions import Body, Function, listed
 from metaprof_recorder.text.arguments import words
 
 

@@ -2,7 +2,7 @@
 import sys
 import weakref
 
-from metaprof_recorder.held import Held
+from metaprof_recorder.capture.refcounts import Held
 
 
 def caller():
@@ -40,7 +40,7 @@ class Calls:
         self.stream = stream
         self.modules = [(0, {}, 0)]  # number of the scope, how often each path was called in it, how many calls there were before
         self.open = True
-        self.enclosing = None  # what a function's calls meet of the program's: capture_functions.Body
+        self.enclosing = None  # what a function's calls meet of the program's: functions.Body
 
     def exchange(self, tensors, died, swap):
         """Runs `swap`, which exchanges what two tensors are: their names go with it. It refuses tensors that anything refers to."""

@@ -3,7 +3,7 @@ import functools
 import sys
 
 from metaprof_recorder.bootstrap import AfterImport
-from metaprof_recorder.capture_nested import is_nested
+from metaprof_recorder.capture.nested import is_nested
 from metaprof_recorder.ranks.process_groups import alone
 
 OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send each other tensors

@@ -6,9 +6,9 @@ import sys
 import weakref
 
 from metaprof_recorder.bootstrap import AfterImport
-from metaprof_recorder.capture_calls import Name
-from metaprof_recorder.capture_dtypes import rebinds
-from metaprof_recorder.capture_functions import tensors_in
+from metaprof_recorder.capture.calls import Name
+from metaprof_recorder.capture.dtypes import rebinds
+from metaprof_recorder.capture.functions import tensors_in
 from metaprof_recorder.pytorch.higher_order import passing
 
 

@@ -1,0 +1,1 @@
+"""What the program does without calling an operator, and what it calls that is written as one call."""
