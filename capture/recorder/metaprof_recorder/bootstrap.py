@@ -80,7 +80,7 @@ def _torch_is_there(torch, output):
     if problem:
         give_up(output, *problem)
     try:
-        from metaprof_recorder.hooks import Recorder
+        from metaprof_recorder.recorder import Recorder
         Recorder(torch, output).install()
     except Exception as error:  # noqa: BLE001 - a PyTorch that was built or patched otherwise
         give_up(output, "attach", f"the recorder cannot be attached to PyTorch {version}: {error!r}")
