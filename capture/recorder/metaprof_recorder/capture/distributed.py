@@ -1,9 +1,8 @@
 """What jobs of several processes do: tensors that wrap others, and memory of storages that comes and goes."""
 import functools
-import sys
 
-from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture.nested import is_nested
+from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.ranks.process_groups import alone
 
 OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send each other tensors
@@ -12,9 +11,7 @@ OF_RANKS = "ranks"  # in place of the number of the streams on which ranks send 
 def install(capture):
     _watch_storages(capture)
     if capture.torch.distributed.is_available():
-        later = AfterImport("torch.distributed.tensor._dispatch", lambda module: _watch_redistribution(capture, module.OpDispatcher))
-        sys.meta_path.insert(0, later)
-        capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
+        capture.patches.later(after_import("torch.distributed.tensor._dispatch", lambda module: _watch_redistribution(capture, module.OpDispatcher)))
 
 
 class Redistributed:

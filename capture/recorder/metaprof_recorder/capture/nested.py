@@ -9,11 +9,10 @@ So it is with a loss of DTensors whose classes are on several ranks (`loss_paral
 these hold.
 """
 import functools
-import sys
 import threading
 
-from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture.functions import Body, Function, listed
+from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.text.arguments import words
 
 
@@ -87,9 +86,7 @@ class Nested:
         from torch.nested._internal.nested_tensor import NestedTensor
         self._capture.patches.set(NestedTensor, "__torch_dispatch__", classmethod(self._seen(NestedTensor.__torch_dispatch__.__func__)))
         if self._torch.distributed.is_available():
-            later = AfterImport("torch.distributed.tensor.parallel.loss", self._watch_loss)
-            sys.meta_path.insert(0, later)
-            self._capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
+            self._capture.patches.later(after_import("torch.distributed.tensor.parallel.loss", self._watch_loss))
 
     def _watch_loss(self, module):
         """`loss_parallel`: operators of a loss whose classes are on several ranks."""

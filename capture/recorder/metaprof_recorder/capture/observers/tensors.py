@@ -5,10 +5,10 @@ import inspect
 import sys
 import weakref
 
-from metaprof_recorder.bootstrap import AfterImport
 from metaprof_recorder.capture.calls import Name
 from metaprof_recorder.capture.dtypes import rebinds
 from metaprof_recorder.capture.functions import tensors_in
+from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.pytorch.higher_order import passing
 
 
@@ -175,9 +175,7 @@ def _watch_autocast(capture):
 
     capture.patches.set(autocast, "__enter__", entered)
     capture.patches.set(autocast, "__exit__", left)
-    later = AfterImport("transformers.utils.generic", lambda module: _watch_maybe_autocast(capture, module))
-    sys.meta_path.insert(0, later)
-    capture.patches.later(lambda: later in sys.meta_path and sys.meta_path.remove(later))
+    capture.patches.later(after_import("transformers.utils.generic", lambda module: _watch_maybe_autocast(capture, module)))
 
 
 def _watch_maybe_autocast(capture, module):
