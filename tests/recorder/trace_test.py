@@ -7,8 +7,8 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder.program.sources import Sources  # noqa: E402
-from metaprof_recorder.requests.history import matched  # noqa: E402
 from metaprof_recorder.requests.items import Begin, End, Memory  # noqa: E402
+from metaprof_recorder.requests.matching import matched  # noqa: E402
 from metaprof_recorder.requests.operators import _inputs, nested  # noqa: E402
 from metaprof_recorder.requests.trace import Writer  # noqa: E402
 from metaprof_recorder.storages.saved_tensors import Node  # noqa: E402

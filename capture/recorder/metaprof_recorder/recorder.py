@@ -27,7 +27,7 @@ from metaprof_recorder.program import fixes, models, sources
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import devices, functorch_wrappers
 from metaprof_recorder.ranks import object_collectives, peers, process_groups
-from metaprof_recorder.requests import history
+from metaprof_recorder.requests import files, history
 from metaprof_recorder.storages import peaks, tags
 from metaprof_recorder.values import device_reads
 
@@ -454,7 +454,7 @@ class Recorder:
         if self.capture:
             self._write_program()
         for device, found in found_all.by_device():
-            history.write(self, found, device)
+            files.write(self, found, device)
         self.output.write("environment", environment=environment.values_of(environment.MEMORY))
         self.output.write("modules", types=self.modules.types)
         self.output.write("detail", took=round(monotonic() - before, 3))

@@ -14,15 +14,13 @@ import ctypes
 import functools
 import os
 import threading
-from collections import defaultdict, deque
 from os import getpid  # as it is now: the program may replace it
 from time import time_ns  # as it is now: the program may replace it
 
 from metaprof_recorder.process import environment
-from metaprof_recorder.requests import allocator_log, trace, waiting
-from metaprof_recorder.requests.items import Begin, End, Memory
+from metaprof_recorder.requests.items import Begin, End
 from metaprof_recorder.requests.operators import CUT, MODULE, ends_open, in_order
-from metaprof_recorder.storages.holders import of_device
+from metaprof_recorder.requests.trace import RELEASES
 
 MOST_REQUESTS = 4_000_000
 LOG_ERRORS = 2  # c10's log levels: 0 information, 1 warnings, 2 errors
@@ -193,7 +191,7 @@ def _whole_releases(entries, snapshot):
     settings = snapshot.get("allocator_settings", {})
     if settings.get("max_split_size", -1) < 0 and not settings.get("garbage_collection_threshold"):
         return entries
-    return [entry for entry in entries if entry["action"] not in trace.RELEASES]
+    return [entry for entry in entries if entry["action"] not in RELEASES]
 
 
 class Found:
@@ -208,73 +206,3 @@ class Found:
         for device, entries in enumerate(self.traces):
             if any(entry["action"] == "alloc" for entry in entries):
                 yield device, (self.items, entries, self.stretches)
-
-
-MOST_APART = 200  # microseconds between the two recorders' times of one request, where their numbers differ
-
-
-def matched(items, entries, device, stretches):
-    """For each of the allocator's entries that gives out or takes back an address: the index of the profiler's item, or None.
-
-    The profiler does not have all of them: it runs in stretches, those of other threads are missing, and returns outside every operator."""
-    waiting = defaultdict(deque)
-    for index, item in enumerate(items):
-        if isinstance(item, Memory) and item.device == device:
-            waiting[item.address, item.bytes > 0].append(index)
-    asked = defaultdict(int)
-    requests = [entry for entry in entries if entry["action"] in trace.REQUESTS and _is_within(entry["time_us"], stretches)]
-    for entry in requests:
-        asked[entry["addr"], entry["action"] == "alloc"] += 1
-    exact = {key for key, count in asked.items() if len(waiting.get(key, ())) == count}
-    result = []
-    for entry in entries:
-        index = None
-        if entry["action"] in trace.REQUESTS and _is_within(entry["time_us"], stretches):
-            key = entry["addr"], entry["action"] == "alloc"
-            queue = waiting.get(key)
-            while queue:
-                apart = items[queue[0]].time // 1000 - entry["time_us"]
-                if key in exact or abs(apart) <= MOST_APART:
-                    index = queue.popleft()
-                    break
-                if apart > 0:
-                    break
-                queue.popleft()
-        result.append(index)
-    return result
-
-
-def _is_within(microseconds, stretches):
-    return any(begin <= microseconds * 1000 + 999 and microseconds * 1000 <= end for begin, end in stretches)
-
-
-def write(recorder, found, device):
-    """Writes the requests of one device as the text of a trace, the lines beside it, and a row for each kind of reading."""
-    items, entries, stretches = found
-    path = recorder.output.path(f"events-{device}", ".trace")
-    lines = trace.Writer(items, entries, matched(items, entries, device, stretches), recorder.rows,
-                         [tag for tag in recorder.tags.found if tag[2] == device], recorder.sources,
-                         [kept for kept in recorder.tags.kept if kept[2] == device],
-                         {cut: of_device(held, device) for cut, held in recorder.peaks.held.items()},
-                         [of_device(held, device) for held in recorder.peaks.held_at_ends.get(device, ())])
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(lines.text())
-    recorder.peaks.stays(device, lines.storages)
-    with open(path.replace(".trace", ".lines"), "w", encoding="utf-8") as file:
-        file.writelines(f"{storage} {line} {function}\n" for storage, (line, function) in sorted(lines.lines.items()) if line)
-    with open(path.replace(".trace", ".held"), "w", encoding="utf-8") as file:
-        file.writelines(f"{storage.number} {storage.held_as or '-'} {storage.held_by}\n" for storage in lines.storages if storage.held_by)
-    with open(path.replace(".trace", ".made"), "w", encoding="utf-8") as file:
-        file.writelines(f"{storage.number} {storage.made_in}\n" for storage in lines.storages if storage.made_in)
-    beside = {}
-    if recorder.keeps_log:
-        with open(path.replace(".trace", ".log"), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in allocator_log.Log(lines).lines())
-        beside["log"] = os.path.basename(path.replace(".trace", ".log"))
-    recorder.output.write("events", device=device, file=os.path.basename(path), requests=lines.requests, unmatched=lines.unmatched, **beside)
-    bytes_, largest = waiting.at_peak(entries)
-    if largest is not None:
-        recorder.output.write("waiting", device=device, bytes=bytes_, line=recorder.sources.of_frames(largest["frames"])[0])
-    if not recorder.reads.listening:
-        for (operator, line), count in sorted(lines.reads.items()):
-            recorder.output.write("data_read", device=device, op=operator, line=line, count=count, source="device")

@@ -40,7 +40,7 @@ class Frame:
 
 
 class Writer:
-    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see storages/tags.py; `matches`: see history.matched; `held` and
+    """`rows`: (phase, step, first cut, last cut) of the phases; `tags` and `kept`: see storages/tags.py; `matches`: see matching.matched; `held` and
     `held_at_ends`: {address: Holder} by cut, and for each time that memory ran out."""
 
     def __init__(self, items, entries, matches, rows, tags, sources, kept=(), held=None, held_at_ends=()):
