@@ -19,6 +19,7 @@ from metaprof_recorder.capture.regions import Regions, keep_unused  # noqa: E402
 from metaprof_recorder.capture.unseen import Unseen  # noqa: E402
 from metaprof_recorder.program.sources import Sources  # noqa: E402
 from metaprof_recorder.text import arguments, program_lines, program_phases  # noqa: E402
+from metaprof_recorder.text.places import Places, short_name  # noqa: E402
 
 
 class Named:
@@ -97,7 +98,7 @@ class FactsTest(unittest.TestCase):
 class PlacesTest(unittest.TestCase):
     def test_each_is_written_once_before_its_first_use(self):
         lines = []
-        places = arguments.Places(lines.append, Sources("/no/torch"))
+        places = Places(lines.append, Sources("/no/torch"))
         outer = places.scope(0, "", 0)
         inner = places.scope(outer, "layers.0", 0)
         self.assertEqual((outer, inner), (1, 2))
@@ -107,7 +108,7 @@ class PlacesTest(unittest.TestCase):
 
     def test_a_line_of_the_program(self):
         lines = []
-        places = arguments.Places(lines.append, Sources("/no/torch"))
+        places = Places(lines.append, Sources("/no/torch"))
         numbers = [places.stack(sys._getframe()) for _ in range(2)]
         self.assertEqual(numbers, [1, 1])
         self.assertRegex(lines[0], r"^file f1 = \".*capture_test.py\"$")
@@ -119,7 +120,7 @@ class ShortNameTest(unittest.TestCase):
     def test_folders_of_a_machine_are_left_out(self):
         for file, name in ((f"{pathlib.Path.cwd()}/a/train.py", "a/train.py"), ("/opt/venv/lib/python3.11/site-packages/timm/train.py", "timm/train.py"),
                            ("/else/train.py", "/else/train.py")):
-            self.assertEqual(arguments.short_name(file), name)
+            self.assertEqual(short_name(file), name)
 
 
 class Weak:

@@ -35,7 +35,8 @@ from metaprof_recorder.capture.unseen import Unseen
 from metaprof_recorder.process import environment
 from metaprof_recorder.pytorch.patches import Patches
 from metaprof_recorder.text import program_lines
-from metaprof_recorder.text.arguments import Constants, Facts, Places, real, word, words
+from metaprof_recorder.text.arguments import Constants, Facts, real, word, words
+from metaprof_recorder.text.places import Places
 
 
 class Capture:
