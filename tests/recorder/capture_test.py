@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/re
 from metaprof_recorder.capture.calls import Calls, Name  # noqa: E402
 from metaprof_recorder.capture import capture, storages  # noqa: E402
 from metaprof_recorder.capture.dtypes import DTypes  # noqa: E402
-from metaprof_recorder.capture.observers.tensors import given_to  # noqa: E402
+from metaprof_recorder.capture.observers.checkpoint import given_to  # noqa: E402
 from metaprof_recorder.capture.refcounts import Held  # noqa: E402
 from metaprof_recorder.capture.regions import Regions, keep_unused  # noqa: E402
 from metaprof_recorder.capture.unseen import Unseen  # noqa: E402

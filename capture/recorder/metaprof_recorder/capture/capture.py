@@ -14,7 +14,7 @@ import contextlib
 import sys
 import threading
 
-from metaprof_recorder.capture import distributed
+from metaprof_recorder.capture import distributed, observers
 from metaprof_recorder.capture.backward import Backward
 from metaprof_recorder.capture.calls import Calls, Name, caller
 from metaprof_recorder.capture.device import Cuda
@@ -23,7 +23,6 @@ from metaprof_recorder.capture.dtypes import DTypes
 from metaprof_recorder.capture.functions import Functions, tensors_in
 from metaprof_recorder.capture.lists import Lists
 from metaprof_recorder.capture.nested import Nested, is_nested
-from metaprof_recorder.capture.observers import tensors
 from metaprof_recorder.capture.optimizers import Optimizers
 from metaprof_recorder.capture.refcounts import counts_tell
 from metaprof_recorder.capture.regions import Regions, keep_unused
@@ -89,7 +88,8 @@ class Capture:
 
     def install(self):
         """To be called before the program has taken functions of torch to itself."""
-        tensors.install(self)
+        observers.install(self)
+        self.optimizers.install()
         distributed.install(self)
         self.functions.install()
         self.backward.install()
@@ -592,6 +592,10 @@ class Capture:
 
     def active(self):
         return self.running and not self.paused and threading.get_ident() == self.thread and self.transform() is None and not self._is_traced()
+
+    def concerns(self, tensor):
+        """Whether what is done to a tensor without an operator is written down."""
+        return self.active() and (tensor.is_cuda or id(tensor) in self._now.names)
 
     def _is_traced(self):
         """Whether a function is being looked at (make_fx) instead of called."""

@@ -10,6 +10,13 @@ class Optimizers:
         self._depth = 0     # of constructors and steps that are at work
         self._numbers = weakref.WeakKeyDictionary()  # by optimizer
 
+    def install(self):
+        """Their steps; their constructors are told by who counts them as phases."""
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+        later = self._capture.patches.later
+        later(register_optimizer_step_pre_hook(lambda *_: self.begin()).remove)
+        later(register_optimizer_step_post_hook(lambda optimizer, *_: self.end(optimizer, "step")).remove)
+
     def begin(self):
         """Its constructor or its step; what another one calls within is part of it."""
         self._depth += 1
