@@ -11,9 +11,10 @@ from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
 from metaprof_recorder.capture.calls import Calls, Name  # noqa: E402
-from metaprof_recorder.capture import capture, storages  # noqa: E402
+from metaprof_recorder.capture import capture  # noqa: E402
 from metaprof_recorder.capture.dtypes import DTypes  # noqa: E402
 from metaprof_recorder.capture.observers.checkpoint import given_to  # noqa: E402
+from metaprof_recorder.capture.operators import Operators  # noqa: E402
 from metaprof_recorder.capture.refcounts import Held  # noqa: E402
 from metaprof_recorder.capture.regions import Regions, keep_unused  # noqa: E402
 from metaprof_recorder.capture.unseen import Unseen  # noqa: E402
@@ -78,7 +79,7 @@ class EnvironmentTest(unittest.TestCase):
         captured = capture.Capture.__new__(capture.Capture)
         captured.torch, captured._warnings, captured._definitions = fake, [], []
         captured.unseen = types.SimpleNamespace(warnings=lambda: [])
-        captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
+        captured.program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
         captured.regions, captured.functions = types.SimpleNamespace(values_before={}), types.SimpleNamespace(leaves={})
         with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
             lines = captured.text([], {}).splitlines()
@@ -287,13 +288,17 @@ class Storage:
         self._cdata, self.device, self.nbytes = address, types.SimpleNamespace(type=device), lambda: size
 
 
-class Storages:
-    """Calls of a captured program, of which tensors look into storages."""
+class LookingIntoStorages:
+    """As much of a capture as calls ask whose tensors look into storages."""
     running = open = True
+    torch, tensors = types.SimpleNamespace(dtype=Dtype), types.SimpleNamespace(kind=Tensor)
+    dispatch = types.SimpleNamespace(off=contextlib.nullcontext)
 
     def __init__(self, source):
         self.source, self.lines, self.drops, self.calls = source, [], {}, [0]
-        self._now, self._storages = self, storages.Storages(self)
+        self.now = self.values = self
+        self.operators = Operators(self)
+        self.operators.write = lambda text, _: self.lines.append(text)
 
     def looking_into(self, address):
         return self.source if address == 40 else None
@@ -301,30 +306,24 @@ class Storages:
     def use(self, tensor):
         return tensor.number
 
-    def number(self):
+    def next_number(self):
         return 7
 
     def drop_held(self):
         pass
 
-    def off(self):
-        return contextlib.nullcontext()
-
     def add(self, text):
-        self.lines.append(text)
-
-    def _call(self, text, _):
         self.lines.append(text)
 
 
 class SetTest(unittest.TestCase):
     def setUp(self):
         self.tensor, source = (types.SimpleNamespace(number=number, shape=(2, 3), stride=lambda: (3, 1), storage_offset=lambda: 5) for number in (1, 2))
-        self.calls = Storages(source)
+        self.calls = LookingIntoStorages(source)
 
     def set(self, storage):
         given = self.tensor, storage, 5, (2, 3), (3, 1)
-        self.assertIs(capture.Capture._set_storage(self.calls, lambda *_: self.tensor, given, {}), self.tensor)
+        self.assertIs(self.calls.operators._set_storage(lambda *_: self.tensor, given, {}), self.tensor)
 
     def test_a_storage_is_named_by_a_tensor_that_looks_into_it(self):
         for storage, named in ((Storage(40), "%2"), (Storage(41, device="cpu"), 'unknown("UntypedStorage")'), (Storage(41, size=0), 'unknown("UntypedStorage")')):
@@ -359,8 +358,8 @@ class GivenToModulesTest(unittest.TestCase):
         used, unused, unknown = (Tensor(None, ()) for _ in range(3))
         names = {id(tensor): Known(tensor, last, number) for tensor, last, number in ((used, 5, 1), (unused, 2, 2))}
         written = []
-        fake = types.SimpleNamespace(_now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
-                                     use=lambda tensor: names[id(tensor)].number)
+        fake = types.SimpleNamespace(now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
+                                     values=types.SimpleNamespace(use=lambda tensor: names[id(tensor)].number))
         keep_unused(fake, [used, unused, unused, unknown], 3)
         self.assertEqual(written, ["step::keep([%2]) in m4"])
 

@@ -1,6 +1,11 @@
 """The program as it calls PyTorch (docs/reference/program.md of metaprof).
 
-    capture       every call before autocast and autograd, and when each tensor goes
+    capture       what is captured, and what the parts below share
+    dispatch      how calls of operators are seen, before autocast and autograd
+    operators     calls of operators as lines
+    values        the numbers of tensors, and when each tensor goes
+    modes         streams, gradients and the like, where they change
+    tensors       what is known of a tensor
     calls         calls in a row, and the tensors that have names in them
     signature     what of an operator's schema the text of its calls needs
     refcounts     when the program's own last handle of a tensor goes, although autograd holds the tensor

@@ -41,8 +41,8 @@ class Backward:
         def register(tensor, hook, *arguments, **options):
             capture = self.capture
             number = self.number()
-            if capture.active() and not capture.regions.is_open() and tensor.requires_grad and capture._concern([tensor]):
-                capture.step(f'hook({number}, "{kind}", %{capture.use(tensor)})')
+            if capture.active() and not capture.regions.is_open() and tensor.requires_grad and capture.values.concern([tensor]):
+                capture.step(f'hook({number}, "{kind}", %{capture.values.use(tensor)})')
             seen = self.seen(number, hook, kind == "gradient")
             capture.device.hook_is_registered(tensor, seen)
             return original(tensor, seen, *arguments, **options)
@@ -78,12 +78,12 @@ class Backward:
         def values(tensors):
             if not tensors:
                 return "tensors[]"
-            return "[" + ", ".join(f"%{capture.use(tensor)}" if isinstance(tensor, capture._tensor) else "None" for tensor in tensors) + "]"
+            return "[" + ", ".join(f"%{capture.values.use(tensor)}" if isinstance(tensor, capture.tensors.kind) else "None" for tensor in tensors) + "]"
 
         @functools.wraps(original)
         def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
             arguments = (roots, gradients, retain, create, inputs, *rest)
-            if capture.running and not capture.paused and capture.transform() is not None:
+            if capture.running and not capture.paused and capture.transforms.level() is not None:
                 with capture.transforms.engine(sys._getframe(1)):
                     return original(*arguments, **options)
             if not capture.active():
@@ -96,60 +96,60 @@ class Backward:
 
     def _run(self, text, accumulate, engine):
         capture = self.capture
-        calls = capture._now
+        calls = capture.now
         before = self._line, self._bodies
         line = len(calls.lines)
         capture.call(f"step::backward({text})")
-        if calls is capture._program:
+        if calls is capture.program:
             self._line, self._bodies = line, 0
         capture.paused += 1
         try:
-            with capture.off():
+            with capture.dispatch.off():
                 result = engine()
         finally:
             capture.nested.restore()
             capture.paused -= 1
-            if calls is capture._program and self._bodies:
+            if calls is capture.program and self._bodies:
                 text += ", True"
                 calls.lines[line] = f"step::backward({text})"
-                capture.drop_held()
+                capture.values.drop_held()
                 capture.call("step::backward_leave()")
             self._line, self._bodies = before
         if not accumulate:
-            made = ", ".join(capture.made(tensor) for tensor in result)
+            made = ", ".join(capture.values.made(tensor) for tensor in result)
             calls.lines[line] = f"[{made}] = step::backward({text})"
             for tensor in result:
-                if isinstance(tensor, capture._tensor):
+                if isinstance(tensor, capture.tensors.kind):
                     calls.names[id(tensor)].last = len(calls.calls) - 1
         return result
 
     def body(self, number, function, gradients=()):
         """Runs what belongs to a hook of this number; what it returns replaces the gradients, if it is a tensor or has some."""
         capture = self.capture
-        calls = capture._now
-        if self._line is None or self._busy or not capture.running or calls is not capture._program:
+        calls = capture.now
+        if self._line is None or self._busy or not capture.running or calls is not capture.program:
             return function()
         before = capture.paused, capture.thread, calls.grad, calls.inference, calls.stream, calls.engine
         self._busy, capture.paused, capture.thread, calls.engine = True, 0, threading.get_ident(), False
         calls.grad = capture.torch.is_grad_enabled()
         guard = capture.torch._C._EnablePythonDispatcher()
         try:
-            gradients = [one for one in gradients if isinstance(one, capture._tensor)]
-            capture.drop_held()
+            gradients = [one for one in gradients if isinstance(one, capture.tensors.kind)]
+            capture.values.drop_held()
             known = [id(one) in calls.names for one in gradients]
-            made = ", ".join(capture.made(one) for one in gradients)
+            made = ", ".join(capture.values.made(one) for one in gradients)
             capture.call(f"{made}{' = ' if made else ''}step::hook_enter({number})")
             entered = len(calls.lines)
             references = [sys.getrefcount(one) for one in gradients]
             result = function()
-            capture.drop_held()
-            results = [one for one in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(one, capture._tensor)]
+            capture.values.drop_held()
+            results = [one for one in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(one, capture.tensors.kind)]
             replaced = any(one is not other for one, other in zip(results, gradients)) or (results and not gradients)
             if len(calls.lines) == entered and not replaced:
                 self._forget(gradients, known)
             else:
                 self._bodies += 1
-                given = "[" + ", ".join(f"%{capture.use(one)}" for one in results) + "]" if replaced else "None"
+                given = "[" + ", ".join(f"%{capture.values.use(one)}" for one in results) + "]" if replaced else "None"
                 capture.call(f"step::hook_leave({number}, {given})")
                 now = [sys.getrefcount(one) - 2 * sum(one is other for other in results) for one in gradients]
                 for i, was_known in enumerate(known):
@@ -163,14 +163,14 @@ class Backward:
 
     def _let_go(self, gradient):
         """The hook has kept no handle of what it was given. A later hook may be given the same object, anew."""
-        calls = self.capture._now
+        calls = self.capture.now
         name = calls.names.pop(id(gradient))
         name.gone = len(calls.calls) - 1
         calls.drops.setdefault(name.gone, []).extend(name.numbers)
 
     def _forget(self, gradients, known):
         """The hook called nothing: nothing of it stands in the program."""
-        calls = self.capture._now
+        calls = self.capture.now
         for one, was_known in zip(gradients, known):
             name = calls.names[id(one)]
             name.numbers.pop()

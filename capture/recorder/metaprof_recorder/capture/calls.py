@@ -57,6 +57,15 @@ class Calls:
                     self._name_again(tensor, died, *state)
         return result
 
+    def lines_with_drops(self):
+        """Of a function that has returned."""
+        lines, drops = list(self.lines), {}
+        for call, numbers in self.drops.items():
+            drops.setdefault(self.calls[min(call, len(self.calls) - 1)], []).extend(numbers)
+        for line, numbers in drops.items():
+            lines[line] += " drop " + ", ".join(f"%{number}" for number in numbers)
+        return lines
+
     def _name_again(self, tensor, died, numbers, last, grad, gone, watched):
         name = self.names[id(tensor)] = Name(tensor, died, self, None)
         name.numbers, name.last, name.grad, name.gone = numbers, last, grad, gone

@@ -31,7 +31,7 @@ class Redistributed:
 
 def _needs_gradients(capture, call, info, schema, *_):
     """Whether what is redistributed may need gradients. Indices and masks never do."""
-    if not capture.torch.is_grad_enabled() or not any(one.requires_grad for one in capture._tensors_in(call.arguments)):
+    if not capture.torch.is_grad_enabled() or not any(one.requires_grad for one in capture.tensors.within(call.arguments)):
         return False
     wanted = capture.torch.utils._pytree.tree_leaves(schema.args_schema) if info.args_tree_spec is not None else schema.args_schema
     return any(old != new and getattr(local, "is_floating_point", bool)() for old, new, local in zip(info.flat_args_schema, wanted, info.local_args))
@@ -45,7 +45,7 @@ def _watch_redistribution(capture, owner):
     functions = capture.torch._C
 
     def redistribute(info, *arguments):
-        call = capture.redistributed
+        call = capture.operators.redistributed
         if call is None or not capture.active() or _needs_gradients(capture, call, info, *arguments):
             return original(info, *arguments)
         before = info.local_args
@@ -85,10 +85,10 @@ def _watch_storages(capture):
     @functools.wraps(original)
     def resize(storage, size):
         if capture.active() and storage.is_cuda and size != storage.size():
-            tensor = capture.looking_into(storage._cdata)
+            tensor = capture.values.looking_into(storage._cdata)
             if tensor is not None:
-                capture.write_stream()
-                capture.step(f"resize_storage(%{capture.use(tensor)}, {int(size)})")
+                capture.modes.write_stream()
+                capture.step(f"resize_storage(%{capture.values.use(tensor)}, {int(size)})")
         return original(storage, size)
 
     capture.patches.set(owner, "resize_", resize)
@@ -115,12 +115,12 @@ def own_results(capture, arguments, result):
     """Without those that a call has made, and those that lie in the memory of an argument, which the schema does not say."""
     if isinstance(result, (list, tuple)):
         return type(result)(own_results(capture, arguments, one) for one in result)
-    if not isinstance(result, capture._tensor):
+    if not isinstance(result, capture.tensors.kind):
         return result
-    if id(awaited(result)) in capture._now.names:
+    if id(awaited(result)) in capture.now.names:
         return None
-    address = capture._address(awaited(result))
-    return result if address is None or all(address != capture._address(one) for one in capture._tensors_in(arguments)) else None
+    address = capture.tensors.address(awaited(result))
+    return result if address is None or all(address != capture.tensors.address(one) for one in capture.tensors.within(arguments)) else None
 
 
 def sent(torch, name, arguments):

@@ -25,7 +25,7 @@ class Body:
     def add(self, source, tensor):
         """The tensor is an input of the graph, unless it is one already."""
         if id(tensor) not in self.calls.names:
-            text = self.capture.made(tensor)
+            text = self.capture.values.made(tensor)
             self.inputs.setdefault(source, text)
 
     def takes(self, tensor):
@@ -108,17 +108,17 @@ class Functions:
 
     def _forward(self, cls, arguments, options):
         capture = self.capture
-        within = self.depth or capture._now is not capture._program  # within a backward there are no gradients of it, either
-        if cls.__module__ == self._own or within or not capture.active() or not capture._concern(arguments):
+        within = self.depth or capture.now is not capture.program  # within a backward there are no gradients of it, either
+        if cls.__module__ == self._own or within or not capture.active() or not capture.values.concern(arguments):
             return self._apply(cls, *arguments, **options)
-        tensor_class = capture._tensor
+        tensor_class = capture.tensors.kind
         given = [value for value in arguments if isinstance(value, tensor_class)]
-        function = Function(self, f"{cls.__module__}::{cls.__qualname__}", [capture.use(value) for value in given])
+        function = Function(self, f"{cls.__module__}::{cls.__qualname__}", [capture.values.use(value) for value in given])
         function.tensors = [isinstance(value, tensor_class) for value in arguments]
         # What FSDP's own do in backward has effects beyond the gradients.
         function.number = capture.backward.number() if cls.__module__.startswith("torch.distributed.fsdp") else None
-        function.key = (cls, tuple(capture._facts.of(value) for value in given))
-        capture.write_modes()
+        function.key = (cls, tuple(capture.tensors.facts.of(value) for value in given))
+        capture.modes.write()
         capture.step(f"function_enter({words(function.name)})")
         self._saving, self.depth = {}, 1
         try:
@@ -131,32 +131,32 @@ class Functions:
     def _leave(self, function, given, result):
         capture = self.capture
         results = result if isinstance(result, tuple) else (result,)
-        contexts = [one.grad_fn for one in results if isinstance(one, capture._tensor) and one.requires_grad]
+        contexts = [one.grad_fn for one in results if isinstance(one, capture.tensors.kind) and one.requires_grad]
         context = contexts[0] if contexts and hasattr(contexts[0], "_forward_cls") else None
 
         def values(tensors):
-            texts = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None" for one in tensors]
+            texts = [f"%{capture.values.use(one)}" if isinstance(one, capture.tensors.kind) else "None" for one in tensors]
             return "[" + ", ".join(texts) + "]" if any(text != "None" for text in texts) else "tensors[]"
 
         made, saved, kept = [], [], []
         if context is not None:
-            made = [one if isinstance(one, capture._tensor) and one.grad_fn is context else None for one in results]
+            made = [one if isinstance(one, capture.tensors.kind) and one.grad_fn is context else None for one in results]
             _, saved = self._saving.get(id(context), (None, ()))
         elif capture.regions.is_reentrant():  # where it is made again, with gradients
-            made = [one if isinstance(one, capture._tensor) and one.is_floating_point() else None for one in results]
+            made = [one if isinstance(one, capture.tensors.kind) and one.is_floating_point() else None for one in results]
             context, saved = next(iter(self._saving.values()), (None, ()))
         if context is not None:
-            kept = [tensor for tensor in tensors_in(capture._tensor, vars(context)) if tensor.is_cuda]
+            kept = [tensor for tensor in tensors_in(capture.tensors.kind, vars(context)) if tensor.is_cuda]
         function.made, function.saved = len(made), len(saved)
         text = f"step::function_leave({words(function.name)}, {values(given)}, {values(made)}, {values(saved)}, "
-        function.kept = [capture.use(tensor) for tensor in kept]
-        function.values = capture._values
+        function.kept = [capture.values.use(tensor) for tensor in kept]
+        function.values = capture.values.count
         if function.number is not None:
-            text += ("[" + ", ".join(f"%{capture.use(one)}" for one in kept) + "]" if kept else "tensors[]") + f", {function.number})"
+            text += ("[" + ", ".join(f"%{capture.values.use(one)}" for one in kept) + "]" if kept else "tensors[]") + f", {function.number})"
         else:
-            self.leaves[len(capture._now.lines)] = function
+            self.leaves[len(capture.now.lines)] = function
         capture.call(text)
-        function.call = len(capture._now.calls) - 1
+        function.call = len(capture.now.calls) - 1
         if context is not None:
             setattr(context, NUMBER, len(self.all))
             self.all.append(function)
@@ -166,15 +166,15 @@ class Functions:
     def _backward(self, original, context, arguments, gradients):
         number = context.__dict__.get(NUMBER)
         capture = self.capture
-        if number is None or not capture.running or self.all[number].body is not None or capture._now is not capture._program:
+        if number is None or not capture.running or self.all[number].body is not None or capture.now is not capture.program:
             return original(context, *arguments)
         function = self.all[number]
         if function.number is not None:
             return capture.backward.body(function.number, lambda: original(context, *arguments), gradients)
-        before = capture._now, capture.paused, capture.thread, self.depth
+        before = capture.now, capture.paused, capture.thread, self.depth
         calls = capture.new_calls()
-        body = function.body = calls.enclosing = Body(function, calls, capture._now)
-        capture._now, capture.paused, capture.thread, self.depth = calls, 0, threading.get_ident(), 0
+        body = function.body = calls.enclosing = Body(function, calls, capture.now)
+        capture.now, capture.paused, capture.thread, self.depth = calls, 0, threading.get_ident(), 0
         guard = capture.torch._C._EnablePythonDispatcher()
         try:
             for i, gradient in enumerate(gradients):
@@ -185,22 +185,22 @@ class Functions:
                 capture.step("clear_gradients()")
             result = original(context, *arguments)
             results = result if isinstance(result, tuple) else (result,)
-            body.returns = [f"%{capture.use(one)}" if isinstance(one, capture._tensor) else "None"
+            body.returns = [f"%{capture.values.use(one)}" if isinstance(one, capture.tensors.kind) else "None"
                             for one, is_tensor in zip(results, function.tensors) if is_tensor]
             return result
         finally:
             del guard
             calls.open = False
-            capture._now, capture.paused, capture.thread, self.depth = before
+            capture.now, capture.paused, capture.thread, self.depth = before
 
     def _unpacked(self, context, unpack):
         capture = self.capture
         if not self._runs(context):
             return unpack(context)
-        body = capture._now.enclosing
+        body = capture.now.enclosing
         capture.paused += 1
         try:
-            with capture.off():  # a checkpointed region is computed again here
+            with capture.dispatch.off():  # a checkpointed region is computed again here
                 tensors = unpack(context)
         finally:
             capture.paused -= 1
@@ -217,7 +217,7 @@ class Functions:
 
     def _runs(self, context):
         """Whether it is of the function whose backward is being written down."""
-        body, number = self.capture._now.enclosing, context.__dict__.get(NUMBER)
+        body, number = self.capture.now.enclosing, context.__dict__.get(NUMBER)
         return body is not None and number is not None and body.function is self.all[number]
 
     # ---- the text
@@ -243,7 +243,7 @@ class Functions:
         own = body.function.kept + extra
         sources += [("kept", number) for number in own]
         lines = ["graph {"] + [f"input {body.inputs.get(source, '_')}" for source in sources]
-        lines += body.capture.lines_with_drops(body.calls)
+        lines += body.calls.lines_with_drops()
         lines += [f"return {value}" for value in body.returns]
         wrapped = ", True" if function.wrapped else ""
         return lines + [f"}} as g{index}", f"{begun}, graph(g{index}){wrapped})"]

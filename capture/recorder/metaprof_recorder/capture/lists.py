@@ -18,8 +18,8 @@ class Lists:
 
     def made(self, value):
         """A call has made this list, and knows what it holds."""
-        self._known[self._capture._now.names[id(value)].numbers[-1]] = self._integers(value)
+        self._known[self._capture.now.names[id(value)].numbers[-1]] = self._integers(value)
 
     def _integers(self, value):
-        with self._capture.off():
+        with self._capture.dispatch.off():
             return value.tolist()

@@ -56,15 +56,15 @@ class NestedBody(Body):
         if place is not None:
             self.add(("saved", place), tensor)
             return True
-        place, facts = self.function.addresses.get(self.capture._address(tensor), (None, None)) if tensor.is_cuda else (None, None)
+        place, facts = self.function.addresses.get(self.capture.tensors.address(tensor), (None, None)) if tensor.is_cuda else (None, None)
         if place is None or ("saved", place) in self.inputs:
             return super().takes(tensor)
-        if self.capture._facts_of(tensor) == facts:
+        if self.capture.tensors.facts_of(tensor) == facts:
             self.add(("saved", place), tensor)
         else:  # another look at it
-            number = self.capture.number()
+            number = self.capture.values.next_number()
             self.inputs["saved", place] = f"%{number}: {facts}"
-            self.capture.look(tensor, number)
+            self.capture.values.look(tensor, number)
         return True
 
     def source(self, number):
@@ -123,7 +123,7 @@ class Nested:
 
     def among(self, *lists):
         """Whether some of these are nested tensors."""
-        plain, tensor_class = self._capture._plain, self._torch.Tensor
+        plain, tensor_class = self._capture.tensors.plain, self._torch.Tensor
         for values in lists:
             for value in values:
                 if isinstance(value, tensor_class):
@@ -138,7 +138,7 @@ class Nested:
     def call(self, overload, arguments, options):
         """Goes on below the key on which calls are seen; what is called there is seen again."""
         capture = self._capture
-        tensors = list(capture._tensors_in([*arguments, *options.values()]))
+        tensors = list(capture.tensors.within([*arguments, *options.values()]))
         key = capture.transforms.target(overload, tensors)
         # Which key is first says only that the modes of the thread are remembered, for who is called below autograd.
         below = capture.transforms.target(overload, tensors, self._snapshot)
@@ -151,7 +151,7 @@ class Nested:
     def _go_on(self, overload, key, below, tensors, arguments, options):
         capture = self._capture
         needs = self._torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
-        if not needs or not below.name.startswith("Autograd") or capture.functions.depth or capture._now is not capture._program:
+        if not needs or not below.name.startswith("Autograd") or capture.functions.depth or capture.now is not capture.program:
             return overload._op_dk(key, *arguments, **options)
         return self._function(overload, key, tensors, arguments, options)
 
@@ -161,10 +161,10 @@ class Nested:
         if self._torch._C._autograd._top_saved_tensors_default_hooks(False) is not None:
             capture.refuse(f"{name} is called on nested tensors of jagged layout within a checkpoint, or where hooks pack what autograd saves")
             return overload._op_dk(key, *arguments, **options)
-        capture.drop_held()
+        capture.values.drop_held()
         given = [one for one in tensors if one.requires_grad]
-        function = NestedFunction(functions, name, [capture.use(one) for one in given])
-        capture.write_modes()
+        function = NestedFunction(functions, name, [capture.values.use(one) for one in given])
+        capture.modes.write()
         capture.step(f"function_enter({words(name)})")
         functions.depth = 1
         try:
@@ -192,42 +192,42 @@ class Nested:
         for one in saved:
             number = self._value(one)
             if number not in function.saved_values:
-                function.addresses.setdefault(capture._address(one), (len(function.saved_values), capture._facts_of(one)))
+                function.addresses.setdefault(capture.tensors.address(one), (len(function.saved_values), capture.tensors.facts_of(one)))
                 function.saved_values[number] = len(function.saved_values)
-        function.made, function.values = len(texts), capture._values
-        arguments = listed([capture.use(one) for one in given])
-        capture.functions.leaves[len(capture._now.lines)] = function
+        function.made, function.values = len(texts), capture.values.count
+        arguments = listed([capture.values.use(one) for one in given])
+        capture.functions.leaves[len(capture.now.lines)] = function
         results = f"[{', '.join(text or 'None' for text in texts)}]" if made else "tensors[]"
         capture.call(f"step::function_leave({words(function.name)}, {arguments}, {results}, ")
-        function.call = len(capture._now.calls) - 1
+        function.call = len(capture.now.calls) - 1
         if node is not None:
             self._watch(node, function, edges)
 
     def _made(self, result):
         """The results that have a gradient."""
-        return [one for one in self._capture._tensors_in([result]) if one.grad_fn is not None]
+        return [one for one in self._capture.tensors.within([result]) if one.grad_fn is not None]
 
     def _result(self, tensor):
         """A nested tensor's own name, or that of a tensor that autograd has made of what the calls gave back."""
         capture = self._capture
-        if id(tensor) in capture._now.names:
-            return capture.use(tensor)
-        memory = capture._memory_of(tensor)
-        base = memory if id(memory) in capture._now.names else capture.looking_into(capture._address(tensor))
+        if id(tensor) in capture.now.names:
+            return capture.values.use(tensor)
+        memory = capture.tensors.memory_of(tensor)
+        base = memory if id(memory) in capture.now.names else capture.values.looking_into(capture.tensors.address(tensor))
         if base is None:
-            return capture.use(tensor)
-        capture.use(base)
-        capture._alias(tensor, base, False)
-        return capture.use(tensor)
+            return capture.values.use(tensor)
+        capture.values.use(base)
+        capture.values.write_alias(tensor, base, False)
+        return capture.values.use(tensor)
 
     def _value(self, tensor):
         """The number of a tensor that a node has saved: of one over the same memory, if there is one that looks alike."""
         capture = self._capture
-        if id(tensor) not in capture._now.names:
-            base = capture.looking_into(capture._address(tensor))
-            if base is not None and not is_nested(base) and capture._facts_of(base) == capture._facts_of(tensor):
+        if id(tensor) not in capture.now.names:
+            base = capture.values.looking_into(capture.tensors.address(tensor))
+            if base is not None and not is_nested(base) and capture.tensors.facts_of(base) == capture.tensors.facts_of(tensor):
                 tensor = base
-        return capture.use(tensor)
+        return capture.values.use(tensor)
 
     def _saved(self, node):
         """The parts of what a node has saved, on the device."""
@@ -238,9 +238,9 @@ class Nested:
         found = {}
         capture.paused += 1
         try:
-            with capture.off():
+            with capture.dispatch.off():
                 for name in self._saved_names[kind]:
-                    for tensor in capture._tensors_in([getattr(node, name)]):
+                    for tensor in capture.tensors.within([getattr(node, name)]):
                         for part in parts(tensor):
                             if part.is_cuda:
                                 found.setdefault(id(part), part)
@@ -267,27 +267,27 @@ class Nested:
 
     def _begin(self, function, gradients):
         capture = self._capture
-        if not capture.running or function.body is not None or capture._now is not capture._program:
+        if not capture.running or function.body is not None or capture.now is not capture.program:
             return
         if self._torch.is_grad_enabled():
             capture.refuse(f"gradients of gradients of {function.name} on nested tensors of jagged layout are made")
             return
         functions = capture.functions
-        before = capture._now, capture.paused, capture.thread, functions.depth
+        before = capture.now, capture.paused, capture.thread, functions.depth
         calls = capture.new_calls()
-        body = function.body = calls.enclosing = NestedBody(function, calls, capture._now)
-        capture._now, capture.paused, capture.thread, functions.depth = calls, 0, threading.get_ident(), 0
+        body = function.body = calls.enclosing = NestedBody(function, calls, capture.now)
+        capture.now, capture.paused, capture.thread, functions.depth = calls, 0, threading.get_ident(), 0
         self._running = before, body, capture.torch._C._EnablePythonDispatcher()
         for i, gradient in enumerate(gradients):
             if gradient is not None:
-                body.add(("gradient", i), capture._memory_of(gradient))
+                body.add(("gradient", i), capture.tensors.memory_of(gradient))
 
     def _end(self, function, results):
         if self._running is None or self._running[1].function is not function:
             return
         capture = self._capture
         body = self._running[1]
-        body.returns = [f"%{capture.use(capture._memory_of(one))}" if one is not None else "None" for one in results]
+        body.returns = [f"%{capture.values.use(capture.tensors.memory_of(one))}" if one is not None else "None" for one in results]
         self.restore()
 
     def restore(self):
@@ -299,4 +299,4 @@ class Nested:
         self._running = None
         del guard
         body.calls.open = False
-        capture._now, capture.paused, capture.thread, capture.functions.depth = before
+        capture.now, capture.paused, capture.thread, capture.functions.depth = before

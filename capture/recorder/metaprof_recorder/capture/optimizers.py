@@ -31,7 +31,7 @@ class Optimizers:
             return
         number = self._numbers.setdefault(optimizer, len(self._numbers))
         tensors = [tensor for group in getattr(optimizer, "param_groups", ()) for tensor in group["params"]]
-        plain = bool(tensors) and all(type(tensor) in capture._plain for tensor in tensors)
-        parameters = "[" + ", ".join(f"%{capture.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
+        plain = bool(tensors) and all(type(tensor) in capture.tensors.plain for tensor in tensors)
+        parameters = "[" + ", ".join(f"%{capture.values.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
         kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
         capture.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")

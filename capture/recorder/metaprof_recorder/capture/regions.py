@@ -20,7 +20,7 @@ class Regions:
         return self._line is not None
 
     def is_reentrant(self):
-        return self._line is not None and self._capture._program.lines[self._line] == "checkpoint reentrant {"
+        return self._line is not None and self._capture.program.lines[self._line] == "checkpoint reentrant {"
 
     def open(self, kind, given):
         """`kind`: "", "whole" or "reentrant" (docs/reference/program.md). `given`: the tensors that the region holds. False: it is inside another one, with which it is
@@ -28,17 +28,17 @@ class Regions:
         capture = self._capture
         if not capture.active() or self._line is not None:
             return False
-        capture.write_modes()  # whether a region keeps anything for backward depends on them
-        calls = capture._now
+        capture.modes.write()  # whether a region keeps anything for backward depends on them
+        calls = capture.now
         self._line, self._given, self._begun = len(calls.lines), given, len(calls.calls)
-        self.values_before[self._line] = capture._values
+        self.values_before[self._line] = capture.values.count
         self._asked, self._kept = {}, {}
         calls.lines.append(f"checkpoint {kind} {{" if kind else "checkpoint {")
         return True
 
     def close(self):
-        capture, calls = self._capture, self._capture._now
-        capture.write_modes()
+        capture, calls = self._capture, self._capture.now
+        capture.modes.write()
         if self._kept:
             kept = " ".join(f"{word(name)}({', '.join(map(str, numbers))})" for name, numbers in self._kept.items())
             calls.lines[self._line] = calls.lines[self._line].replace("{", f"keep {kept} {{")
@@ -75,9 +75,9 @@ def _note(asked, kept, operator, answer):
 
 def keep_unused(capture, given, begun):
     """What was given and no call since the call `begun` has taken would be held with what these calls take."""
-    calls = capture._now
+    calls = capture.now
     names = [calls.names.get(id(tensor)) for tensor in given]
     unused = [name for name in dict.fromkeys(names) if name is not None and name.gone is None and name.last < begun]
     if unused and calls.grad:
         scope = calls.modules[-1][0]
-        capture.call(f"step::keep([{', '.join(f'%{capture.use(name())}' for name in unused)}]){f' in m{scope}' if scope else ''}")
+        capture.call(f"step::keep([{', '.join(f'%{capture.values.use(name())}' for name in unused)}]){f' in m{scope}' if scope else ''}")

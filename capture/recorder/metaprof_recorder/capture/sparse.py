@@ -14,15 +14,15 @@ class SparseTensors:
     def meet(self, tensor):
         """The number of one that no call has made."""
         capture = self._capture
-        with capture.off():
+        with capture.dispatch.off():
             if tensor.layout is self._coordinates:
                 parts, coalesced = (tensor._indices(), tensor._values()), tensor.is_coalesced()
             elif tensor.layout in self._by_columns:
                 parts = tensor.ccol_indices(), tensor.row_indices(), tensor.values().detach()
             else:
                 parts = tensor.crow_indices(), tensor.col_indices(), tensor.values().detach()
-        numbers = ", ".join(f"%{capture.use(part)}" for part in parts)
-        number = capture.new(tensor)
+        numbers = ", ".join(f"%{capture.values.use(part)}" for part in parts)
+        number = capture.values.new(tensor)
         sizes = [int(size) for size in tensor.shape]
         if tensor.layout is self._coordinates:
             capture.add(f"%{number} = aten::_sparse_coo_tensor_unsafe({numbers}, {sizes}, is_coalesced={coalesced})")

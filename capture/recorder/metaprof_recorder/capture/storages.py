@@ -15,7 +15,7 @@ class Storages:
         if known is not None and known[1]() is storage:
             return known[0]
         capture, size, address = self._capture, storage.nbytes(), storage._cdata
-        calls, number = capture._now, capture.number()
+        calls, number = capture.now, capture.values.next_number()
         capture.add(f"%{number}: u8[{size}] = aten::empty.memory_format([{size}], dtype=u8, device=device(model))")
 
         def died(_):

@@ -65,7 +65,7 @@ class Transforms:
         if self._numbers is not None:
             others = self._next_number() - self._numbers.get(threading.get_ident(), 0)
             if others > 0:
-                capture.write_modes()
+                capture.modes.write()
                 capture.add(f"step::nodes({others})")
 
     def note_nodes(self):

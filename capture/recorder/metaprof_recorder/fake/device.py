@@ -20,7 +20,7 @@ class FakeDevice:
         self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
         self._mode = Mode(self)
         self._values = Values(torch, sources, self)
-        self._engine = Engine(torch, lambda: self.capture.living())
+        self._engine = Engine(torch, lambda: self.capture.values.living())
         self._thread = None
         self.capture = None  # of the calls, which knows the tensors that the program holds
         self._of_tensor = torch.ops.prim.device.default

@@ -73,7 +73,7 @@ class Recording:
     def observe(self):
         """Phases are those of what is called from here on (steps.py), until the function that is returned is called."""
         self.phase(None, 0)
-        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture._program.lines))
+        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture.program.lines))
         self._rows = self._steps.rows
         self._steps.install()
         return self._steps.phases.finish

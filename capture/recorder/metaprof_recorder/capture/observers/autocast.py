@@ -14,7 +14,7 @@ def install(capture):
         result = enter(self)
         torch = capture.torch
         if capture.active():
-            dtype = capture._constants.text(torch.get_autocast_dtype("cuda"))
+            dtype = capture.constants.text(torch.get_autocast_dtype("cuda"))
             capture.step(f"autocast_enter({torch.is_autocast_enabled('cuda')}, {dtype}, {torch.is_autocast_cache_enabled()})")
         return result
 
@@ -50,7 +50,7 @@ class Off:
         self._capture = capture
 
     def __enter__(self):
-        dtype = self._capture._constants.text(self._capture.torch.get_autocast_dtype("cuda"))
+        dtype = self._capture.constants.text(self._capture.torch.get_autocast_dtype("cuda"))
         self._capture.step(f"autocast_enter(False, {dtype}, True)")
 
     def __exit__(self, *_):

@@ -47,8 +47,8 @@ def _watch_versions(capture):
 
     @functools.wraps(enter)
     def entered(region):
-        if capture.active() and capture._concern(region.tensors):
-            tensors = ", ".join(f"%{capture.use(tensor)}" for tensor in region.tensors)
+        if capture.active() and capture.values.concern(region.tensors):
+            tensors = ", ".join(f"%{capture.values.use(tensor)}" for tensor in region.tensors)
             capture.step(f"keep_versions_enter([{tensors}])")
             region._metaprof_entered = True
         return enter(region)

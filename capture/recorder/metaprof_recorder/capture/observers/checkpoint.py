@@ -22,7 +22,7 @@ def install(capture):
     @functools.wraps(generator)
     def without_reentrant(function, preserve=True, context_fn=nothing, *arguments, **options):
         # Before the function's arguments stand those that say how it is checked: they hold no tensors.
-        opened = capture.regions.open("whole" if runs_to_its_end(arguments) else "", given_to(capture._tensor, function, arguments, options))
+        opened = capture.regions.open("whole" if runs_to_its_end(arguments) else "", given_to(capture.tensors.kind, function, arguments, options))
         if opened and context_fn is not nothing:
             context_fn = capture.regions.selective(context_fn, getattr(checkpoint, "_CachingTorchDispatchMode", ()))
         try:
@@ -34,7 +34,7 @@ def install(capture):
     apply = checkpoint.CheckpointFunction.apply
 
     def reentrant(kind, function, preserve, *arguments):
-        opened = capture.regions.open("reentrant", given_to(capture._tensor, function, arguments))
+        opened = capture.regions.open("reentrant", given_to(capture.tensors.kind, function, arguments))
         try:
             return apply(function, preserve, *arguments)
         finally:

@@ -34,7 +34,7 @@ def _watch_views(capture, owner, name):
     def call(tensor, *arguments):
         made = original(tensor, *arguments)
         if capture.concerns(tensor) and made.is_cuda:
-            capture.alias(made, tensor)
+            capture.values.alias(made, tensor)
         return made
 
     capture.patches.set(owner, name, call)
@@ -63,7 +63,7 @@ def _watch_guards(capture):
 
     @functools.wraps(original)
     def make(*arguments, **options):
-        with capture.key_included():
+        with capture.dispatch.key_included():
             original(*arguments, **options)
 
     capture.patches.set(CheckFunctionManager, "__init__", make)
@@ -82,7 +82,7 @@ class Compiling:
         if self._off is None and capture.running:
             capture.paused += 1
             self._part.__enter__()
-            self._off = capture.sleep()
+            self._off = capture.dispatch.sleep()
 
     def ends(self):
         if self._off is not None:

@@ -34,14 +34,14 @@ def _watch_graphs(capture):
     @functools.wraps(begin)
     def capture_begin(self, *arguments, **options):
         stream = capture.device.stream()
-        if not capture.knows_stream(stream):
+        if not capture.modes.knows_stream(stream):
             alone.add(stream)
         begin(self, *arguments, **options)
-        capture.captures = stream in alone
+        capture.modes.captures = stream in alone
 
     @functools.wraps(end)
     def capture_end(self):
-        capture.captures = False
+        capture.modes.captures = False
         end(self)
 
     graph.capture_begin, graph.capture_end = capture_begin, capture_end

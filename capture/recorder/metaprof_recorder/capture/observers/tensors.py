@@ -30,12 +30,12 @@ def _watch_data(capture, owner, original):
     def read(tensor):
         data = original.__get__(tensor)
         if capture.concerns(tensor) and data.is_cuda:
-            capture.alias(data, tensor)
+            capture.values.alias(data, tensor)
         return data
 
     def write(tensor, data):
         if capture.active() and isinstance(data, owner) and (data.is_cuda or capture.concerns(tensor)):
-            capture.step(f"set_data(%{capture.use(tensor)}, %{capture.use(data)})")
+            capture.step(f"set_data(%{capture.values.use(tensor)}, %{capture.values.use(data)})")
         original.__set__(tensor, data)
         capture.device.data_is_set(tensor, data)
 
@@ -45,17 +45,17 @@ def _watch_data(capture, owner, original):
 def _watch_gradient(capture, owner, original):
     def read(tensor):
         gradient = original.__get__(tensor)
-        if gradient is not None and capture.concerns(tensor) and id(gradient) not in capture._now.names:
-            leaf = capture.use(tensor)
-            capture.call(f"{capture.made(gradient)} = step::gradient(%{leaf})")
+        if gradient is not None and capture.concerns(tensor) and id(gradient) not in capture.now.names:
+            leaf = capture.values.use(tensor)
+            capture.call(f"{capture.values.made(gradient)} = step::gradient(%{leaf})")
         return gradient
 
     def write(tensor, gradient):
         if capture.concerns(tensor):
             if gradient is not None:
-                capture.step(f"set_gradient(%{capture.use(tensor)}, %{capture.use(gradient)})")
+                capture.step(f"set_gradient(%{capture.values.use(tensor)}, %{capture.values.use(gradient)})")
             elif original.__get__(tensor) is not None:
-                capture.step(f"set_gradient(%{capture.use(tensor)}, None)")
+                capture.step(f"set_gradient(%{capture.values.use(tensor)}, None)")
         original.__set__(tensor, gradient)
 
     def delete(tensor):
@@ -69,7 +69,7 @@ def _watch_dtype(capture, owner, original):
     def read(tensor):
         dtype = original.__get__(tensor)
         if capture.active():
-            name = capture._now.names.get(id(tensor))
+            name = capture.now.names.get(id(tensor))
             if name is not None:
                 capture.dtypes.read(sys._getframe(1), dtype, name.numbers[-1])
         return dtype
@@ -84,10 +84,10 @@ def _watch_contiguous(capture, owner, original):
         result = original(tensor, *arguments, **options)
         if result is tensor and capture.concerns(tensor):
             # Our own reference and that of the function that counts; a variable of the program's is one more.
-            others = sys.getrefcount(tensor) - 3 - (capture._counts_tell and tensor._use_count() > 1)
+            others = sys.getrefcount(tensor) - 3 - (capture.values.counts_tell and tensor._use_count() > 1)
             goes = others == 0 or (others == 1 and rebinds(sys._getframe(1)))
-            formats = "".join(f", memory_format={capture._constants.text(one)}" for one in (*arguments, *options.values()))
-            capture.unchanged(tensor, f"aten::contiguous({{}}{formats})", goes)
+            formats = "".join(f", memory_format={capture.constants.text(one)}" for one in (*arguments, *options.values()))
+            capture.operators.unchanged(tensor, f"aten::contiguous({{}}{formats})", goes)
         return result
 
     capture.patches.set(owner, "contiguous", contiguous)
@@ -101,7 +101,7 @@ def _watch_subclass(capture, owner):
     def make(kind, tensor, *arguments, **options):
         made = original(kind, tensor, *arguments, **options)
         if capture.concerns(tensor) and made.is_cuda:
-            capture.alias(made, tensor)
+            capture.values.alias(made, tensor)
         return made
 
     capture.patches.set(owner, "_make_subclass", staticmethod(make))
@@ -114,7 +114,7 @@ def _watch_swap(capture, owner):
     def swap(first, second):
         if not capture.active():
             return original(first, second)
-        return capture._now.exchange([first, second], capture._died, lambda: original(first, second))
+        return capture.now.exchange([first, second], capture.values.died, lambda: original(first, second))
 
     capture.patches.set(owner, "swap_tensors", swap)
 
