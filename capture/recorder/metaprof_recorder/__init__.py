@@ -18,7 +18,7 @@
 The recorder imports nothing but the standard library until the program itself imports torch.
 
     bootstrap   waits for torch, finds out whether it can be recorded
-    recorder    puts what follows together
+    recorder    puts what follows together; results: what is written at the end
     observers   what of torch is observed, and how
     phases      from what was observed to setup, forward, backward, optimizer, zero_grad
     requests    every request of memory, with operator, module and line

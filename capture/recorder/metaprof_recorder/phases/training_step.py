@@ -99,7 +99,7 @@ class Phases:
         self._module = ""       # of the forward in progress
         self._grad = True       # gradients are recorded in the forward in progress
         self._ran_out = False   # memory ran out in the phase: what a program does that has caught it is another try
-        self._trains = False    # there is an optimizer, or a backward has been seen
+        self.trains = False     # there is an optimizer, or a backward has been seen
         self._setup_parts = []
 
     @property
@@ -116,7 +116,7 @@ class Phases:
     # ---- observations
 
     def constructor_begins(self):
-        self._trains = True
+        self.trains = True
         if self.phase == "setup":
             self._segments.append(self._measure())
 
@@ -129,7 +129,7 @@ class Phases:
     def forward_begins(self, grad, module="", of_trained=False):
         """`grad`: whether autograd records it; `module`: its type; `of_trained`: as of activities. True: a new step begins."""
         self._cut()
-        self.activities.forward_begins(grad, self._trains, of_trained)
+        self.activities.forward_begins(grad, self.trains, of_trained)
         if self.phase == "forward" and not self._ended and not self._ran_out:
             self._another_forward(grad)
             self._module = module
@@ -150,7 +150,7 @@ class Phases:
             self._segments.append(self._measure())
 
     def backward_begins(self):
-        self._trains = True
+        self.trains = True
         if self.phase == "backward":
             return self._resume()
         self._cut()
@@ -168,7 +168,7 @@ class Phases:
         self._end()
 
     def optimizer_begins(self):
-        self._trains = True
+        self.trains = True
         if self.phase == "optimizer":
             return self._resume()
         self._cut()
@@ -284,7 +284,7 @@ class Phases:
     def _emit_parts(self):
         for _, segments in self._parts:
             self._emit("forward", segments)
-            self.step += not self._trains
+            self.step += not self.trains
         self._parts = []
 
     def _finish_row(self):
@@ -296,7 +296,7 @@ class Phases:
         elif self.phase == "backward":
             segments, gap = self._with_last_frees(segments, gap)
         elif self.phase == "forward":
-            if self._trains:
+            if self.trains:
                 growth = _growth_by_call(self._parts), self._parts[-1][1][-1].number if self._parts else 0  # the last call has no next one that would tell its end
                 segments = [segment for _, part in self._parts for segment in part] + segments
                 self._parts = []

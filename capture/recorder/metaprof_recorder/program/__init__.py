@@ -3,5 +3,6 @@
     sources  which line of the program it was
     modules  its modules by their paths, and where its parameters are
     models   what the outermost modules are, and what they were called with
+    trained  what optimizers change
     fixes    changes that the program could use, and one of them made
 """
