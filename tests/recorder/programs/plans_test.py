@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
 

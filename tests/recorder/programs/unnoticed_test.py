@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = sorted((ROOT / "tests/data/unnoticed").glob("*.py"))
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
 METAPROF = pathlib.Path(os.environ.get("METAPROF", ROOT / "build/release/cli/metaprof"))

@@ -13,7 +13,7 @@ import time
 import unittest
 import uuid
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from run_hostile_programs import HANGS, MARK, left_running  # noqa: E402
 

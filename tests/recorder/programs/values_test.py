@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ROOT / "tests/data/values/programs.py"
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
