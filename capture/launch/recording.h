@@ -126,7 +126,7 @@ struct RecordedProcess {
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
   std::vector<std::string>
-      fixes;               ///< changes that would do something (capture/recorder/metaprof_recorder/program/fixes.py)
+      fixes;  ///< changes that would do something (capture/recorder/metaprof_recorder/program/fixes.py)
   std::string captured;    ///< text of the program as it called PyTorch; empty: none
   bool is_saving = false;  ///< it was ended while the captured program was written
   bool ended_after_steps = false;
