@@ -1,9 +1,9 @@
-"""Joins what observes, what records and what writes. Nothing that the program computes or sees is changed.
+"""Joins the parts. Nothing that the program computes or sees is changed.
 
-    modules, training, activities, memory that runs out   observers/
-    operators, and requests of memory                     requests/history.py: a profiler of this thread (and of the threads that its backward
-                                                          uses), CPU activities only, and the allocator's own history
-    the program's calls, where they are asked for         capture/
+    observers/   calls of modules and calls that train, activities, memory that runs out
+    requests/    a profiler of this thread (and of the threads that its backward uses), CPU activities only, and the allocator's own history
+    capture/     the program's calls, if they are asked for
+    results.py   what is written when the history ends, and when the program does
 """
 import functools
 import os
