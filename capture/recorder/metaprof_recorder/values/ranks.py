@@ -19,7 +19,7 @@ class _Schema:
 
 class Exchange:
     """An operator as recipes have them (operators.Operator). `give` writes to the first `outputs` arguments, tensors of the host."""
-    base, aten, keeps, of_shape, duplicates = "", False, False, False, False
+    base, aten, keeps, of_shape, duplicates, finite = "", False, False, False, False, None
 
     def __init__(self, name, outputs, give, whole=True):
         self._outputs, self._whole = outputs, whole
