@@ -4,7 +4,7 @@
     check_captured_recordings.py METAPROF PYTHON SHARED OUT.csv [--recordings FOLDER] [--only PATTERN]... [--together 16]
 
 METAPROF is the program, PYTHON one that has the PyTorch of the recordings, SHARED the folder of evidence (its recordings/models unless
---recordings says otherwise). Each configuration is trained by tests/recorder/plain_training.py, which knows nothing of metaprof.
+--recordings says otherwise). Each configuration is trained by tests/recorder/programs/plain_training.py, which knows nothing of metaprof.
 Recordings that OUT.csv has already are left out, so that a check that was stopped goes on. A row: the recording; phases of the run that
 are equal to the recording's; phases of the captured program that are equal to the run's (`metaprof check`); phases; errors of its peaks of
 allocated and reserved bytes; the first difference. The captured programs stay in OUT.csv.d.
@@ -20,7 +20,7 @@ import sys
 
 import captures
 
-TRAINING = pathlib.Path(__file__).resolve().parent.parent / "tests/recorder/plain_training.py"
+TRAINING = pathlib.Path(__file__).resolve().parent.parent / "tests/recorder/programs/plain_training.py"
 
 
 def machine(recording):

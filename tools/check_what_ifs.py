@@ -4,7 +4,7 @@
     check_what_ifs.py METAPROF PYTHON SHARED OUT.csv [--models FILE] [--only WORD]
 
 METAPROF is the program, PYTHON one that has torch and the libraries, SHARED the folder of evidence, whose zoo the models are of. Each model
-of what_ifs.txt is trained for two steps in each of WAYS by tests/recorder/plain_training.py and captured; then `metaprof profile` is asked
+of what_ifs.txt is trained for two steps in each of WAYS by tests/recorder/programs/plain_training.py and captured; then `metaprof profile` is asked
 for every other way (of the plain one) and back (of the precisions). Pairs that OUT.csv has already are left out. A row: model, captured as,
 asked for, phases equal to those of the run, phases, the first difference or why it was refused.
 """
@@ -18,7 +18,7 @@ import sys
 import captures
 
 HERE = pathlib.Path(__file__).resolve().parent
-TRAINING = HERE.parent / "tests/recorder/plain_training.py"
+TRAINING = HERE.parent / "tests/recorder/programs/plain_training.py"
 PLAIN = {"batch": None, "seq": None, "image": None, "over": {}, "precision": "fp32", "optimizer": "adamw", "optimizer_impl": "default",
          "channels_last": False, "checkpoint": None, "checkpoint_reentrant": False, "accumulate": 1, "clip_norm": None, "clip_value": None,
          "zero_grad_to_none": True, "steps": 2, "mode": "train", "alloc_conf": "", "memory_mib": None, "device": "h200", "env": {},

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kExpandable = "expandable_segments";
 
-// capture/recorder/metaprof_recorder/fixes.py makes them.
+// capture/recorder/metaprof_recorder/program/fixes.py makes them.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kChanges = {{
     {kExpandable, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
     {"checkpoint",

@@ -82,7 +82,7 @@ std::string assumptions_of(const LaunchOptions& options) {
   return lines;
 }
 
-// One process runs the first rank; the recorder starts the others (capture/recorder/metaprof_recorder/peers.py).
+// One process runs the first rank; the recorder starts the others (capture/recorder/metaprof_recorder/ranks/peers.py).
 void run_ranks(const LaunchOptions& options, std::map<std::string, std::string>& environment,
                const fs::path& record) {
   const int rank = options.ranks.empty() ? 0 : options.ranks.front();

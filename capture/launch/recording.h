@@ -117,7 +117,7 @@ struct RecordedDevice {
 struct RecordedProcess {
   int64_t pid = 0, parent = 0;
   std::vector<std::string> program;
-  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/environment.py), as far as set.
+  /// RANK, LOCAL_RANK, WORLD_SIZE and what decides memory (capture/recorder/metaprof_recorder/process/environment.py), as far as set.
   std::map<std::string, std::string> environment;
   std::string torch, cuda;            ///< versions; empty: torch was not imported
   int64_t cudnn = 0;                  ///< 91900 is 9.19.0; 0: not known
@@ -126,7 +126,7 @@ struct RecordedProcess {
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
   std::vector<std::string>
-      fixes;               ///< changes that would do something (capture/recorder/metaprof_recorder/fixes.py)
+      fixes;  ///< changes that would do something (capture/recorder/metaprof_recorder/program/fixes.py)
   std::string captured;    ///< text of the program as it called PyTorch; empty: none
   bool is_saving = false;  ///< it was ended while the captured program was written
   bool ended_after_steps = false;

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.agreement import _largest  # noqa: E402
+from metaprof_recorder.ranks.object_collectives import _largest  # noqa: E402
 from metaprof_recorder.values.assume import Assumptions, Rule, even_choice  # noqa: E402
 from metaprof_recorder.values.checks import passing  # noqa: E402
 

@@ -93,7 +93,7 @@ class BootstrapTest(unittest.TestCase):
         result = self.run_python("""
             import resource
             resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-            from metaprof_recorder.output import Output
+            from metaprof_recorder.process.output import Output
             import os
             output = Output(os.environ["METAPROF_RECORD"])
             for _ in range(3): output.header()

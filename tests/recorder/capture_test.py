@@ -1,4 +1,4 @@
-"""The text of captured programs, without PyTorch: constants, facts of tensors, modules and lines, phases."""
+"""The capture of calls, without PyTorch: names of tensors, checkpointed regions, sources of dtypes, storages, what is not seen."""
 import contextlib
 import functools
 import gc
@@ -10,8 +10,14 @@ import weakref
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder import capture, capture_calls, capture_dtypes, capture_hooks, capture_lines, capture_phases, capture_regions, capture_storages, capture_text, capture_unseen, held  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
+from metaprof_recorder.capture import capture  # noqa: E402
+from metaprof_recorder.capture.calls import Calls, Name  # noqa: E402
+from metaprof_recorder.capture.dtypes import DTypes  # noqa: E402
+from metaprof_recorder.capture.observers.checkpoint import given_to  # noqa: E402
+from metaprof_recorder.capture.operators import Operators  # noqa: E402
+from metaprof_recorder.capture.refcounts import Held  # noqa: E402
+from metaprof_recorder.capture.regions import Regions, keep_unused  # noqa: E402
+from metaprof_recorder.capture.unseen import Unseen  # noqa: E402
 
 
 class Named:
@@ -27,17 +33,6 @@ class Dtype(Named):
     pass
 
 
-class Device(Named):
-    pass
-
-
-def torch():
-    """As much of torch as the texts ask for."""
-    names = (*capture_text.MEMORY_FORMATS, *capture_text.LAYOUTS)
-    return types.SimpleNamespace(**{name: Named(name) for name in names}, dtype=Dtype, device=Device, Generator=type("Generator", (), {}),
-                                 _C=types.SimpleNamespace(_cuda_getDevice=lambda: 1))
-
-
 class Tensor:
     def __init__(self, dtype, shape, stride=None, cuda=True):
         self.dtype, self.shape, self._stride, self.is_cuda = dtype, shape, stride, cuda
@@ -49,70 +44,18 @@ class Tensor:
         return self._stride
 
 
-class ConstantsTest(unittest.TestCase):
-    def test_every_kind(self):
-        fake = torch()
-        constants = capture_text.Constants(fake, fake._C._cuda_getDevice)
-        for value, text in ((4, "4"), (True, "True"), (None, "None"), (0.5, "0.5"), (1e-05, "1e-05"), (3.0, "3.0"), (float("inf"), "inf"),
-                            ("a b", '"a b"'), ("mean", '"mean"'), (1 + 2j, "complex(1.0, 2.0)"), ([1, 2], "[1, 2]"), ((True, False), "[True, False]"),
-                            (Dtype("torch.bfloat16"), "bf16"), (Dtype("torch.quint8"), 'unknown("torch.quint8")'),
-                            (fake.channels_last, "2"), (fake.preserve_format, "1"), (fake.strided, "0"), (fake.Generator(), "generator"),
-                            (Device("cpu", type="cpu", index=None), "device(cpu)"), (Device("cuda", type="cuda", index=None), "device(model)"),
-                            (Device("cuda:1", type="cuda", index=1), "device(model)"), (Device("cuda:0", type="cuda", index=0), "device(cuda:0)"),
-                            (Device("meta", type="meta", index=None), 'unknown("meta")'), (object(), 'unknown("object")')):
-            self.assertEqual(constants.text(value), text)
-
-
 class EnvironmentTest(unittest.TestCase):
     def test_variables_that_decide_memory_are_in_the_text(self):
-        fake = torch()
-        fake.__version__ = "2.11.0"
+        fake = types.SimpleNamespace(__version__="2.11.0")
         captured = capture.Capture.__new__(capture.Capture)
         captured.torch, captured._warnings, captured._definitions = fake, [], []
         captured.unseen = types.SimpleNamespace(warnings=lambda: [])
-        captured._program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
+        captured.program = types.SimpleNamespace(drops={}, calls=[0], lines=[])
         captured.regions, captured.functions = types.SimpleNamespace(values_before={}), types.SimpleNamespace(leaves={})
         with mock.patch.dict("os.environ", {"CUBLAS_WORKSPACE_CONFIG": ":16:8", "ANOTHER": "1"}, clear=True):
             lines = captured.text([], {}).splitlines()
         self.assertIn('environment CUBLAS_WORKSPACE_CONFIG ":16:8"', lines)
         self.assertFalse([line for line in lines if "ANOTHER" in line])
-
-
-class FactsTest(unittest.TestCase):
-    def test_what_is_not_usual_is_said(self):
-        facts = capture_text.Facts()
-        self.assertEqual(facts.of(Tensor("torch.float32", (2, 3))), "f32[2,3]")
-        self.assertEqual(facts.of(Tensor("torch.int64", (), cuda=False)), "i64[] on cpu")
-        self.assertEqual(facts.of(Tensor("torch.float32", (2, 3), (1, 2))), "f32[2,3](1,2)")
-        self.assertIsNone(facts.of(Tensor("torch.qint8", (2,))))
-
-
-class PlacesTest(unittest.TestCase):
-    def test_each_is_written_once_before_its_first_use(self):
-        lines = []
-        places = capture_text.Places(lines.append, Sources("/no/torch"))
-        outer = places.scope(0, "", 0)
-        inner = places.scope(outer, "layers.0", 0)
-        self.assertEqual((outer, inner), (1, 2))
-        self.assertEqual(places.scope(outer, "layers.0", 1), 3)
-        self.assertEqual(places.scope(outer, "layers.0", 0), 2)
-        self.assertEqual(lines, ['scope m1 = ""', "scope m2 = layers.0 in m1", "scope m3 = layers.0 key layers.0@1 in m1"])
-
-    def test_a_line_of_the_program(self):
-        lines = []
-        places = capture_text.Places(lines.append, Sources("/no/torch"))
-        numbers = [places.stack(sys._getframe()) for _ in range(2)]
-        self.assertEqual(numbers, [1, 1])
-        self.assertRegex(lines[0], r"^file f1 = \".*capture_test.py\"$")
-        self.assertRegex(lines[1], r'^line l1 = f1 \d+ ("<listcomp>"|test_a_line_of_the_program) "numbers = \[places')
-        self.assertEqual(lines[2:], ["stack s1 = l1"])
-
-
-class ShortNameTest(unittest.TestCase):
-    def test_folders_of_a_machine_are_left_out(self):
-        for file, name in ((f"{pathlib.Path.cwd()}/a/train.py", "a/train.py"), ("/opt/venv/lib/python3.11/site-packages/timm/train.py", "timm/train.py"),
-                           ("/else/train.py", "/else/train.py")):
-            self.assertEqual(capture_text.short_name(file), name)
 
 
 class Weak:
@@ -122,10 +65,10 @@ class Weak:
 
 class ExchangeTest(unittest.TestCase):
     def setUp(self):
-        self.calls = capture_calls.Calls(True, 0)
+        self.calls = Calls(True, 0)
         self.first, self.second, self.dead = Weak(), Weak(), []
         for number, tensor in enumerate((self.first, self.second)):
-            name = self.calls.names[id(tensor)] = capture_calls.Name(tensor, lambda name: self.dead.append(name.numbers), self.calls, number)
+            name = self.calls.names[id(tensor)] = Name(tensor, lambda name: self.dead.append(name.numbers), self.calls, number)
             self.calls.used.append(name)
         self.calls.held.watch(self.calls.names[id(self.first)])
         del name
@@ -154,7 +97,7 @@ class SelectiveTest(unittest.TestCase):
         caching = type("Caching", (), {})
         forward = caching()
         forward.policy_fn = lambda context, operator: next(answers)
-        regions = capture_regions.Regions(None)
+        regions = Regions(None)
         contexts = regions.selective(lambda: (forward, "again"), caching)()
         self.assertEqual(contexts, (forward, "again"))
         for name in ("aten::mm", "aten::mm", "aten::mm", "aten::add.Tensor", "flex_attention"):
@@ -163,38 +106,16 @@ class SelectiveTest(unittest.TestCase):
 
     def test_contexts_of_another_kind_are_named(self):
         warnings = []
-        regions = capture_regions.Regions(types.SimpleNamespace(warn=warnings.append))
+        regions = Regions(types.SimpleNamespace(warn=warnings.append))
         regions.selective(lambda: ("forward", "again"), int)()
         self.assertEqual(len(warnings), 1)
-
-
-class PhasesTest(unittest.TestCase):
-    def test_cuts_become_phases(self):
-        phases = capture_phases.Phases([("setup", 0, 1, 2), ("forward", 0, 3, 3), ("backward", 0, 4, 4)])
-        lines = [phases.line(cut) for cut in range(1, 7)]
-        self.assertEqual(lines, [['step::phase("setup", 0, -1)'], [], ['step::phase("forward", 0, -1)'], ['step::phase("backward", 0, -1)'],
-                                 ["step::pause()"], []])
-
-    def test_micro_batches_are_numbered(self):
-        phases = capture_phases.Phases([("forward", 1, 1, 1), ("backward", 1, 2, 2), ("forward", 1, 3, 3), ("backward", 1, 4, 4), ("optimizer", 1, 5, 5)])
-        lines = [phases.line(cut)[0] for cut in range(1, 6)]
-        self.assertEqual(lines, ['step::phase("forward", 1, 0)', 'step::phase("backward", 1, 0)', 'step::phase("forward", 1, 1)',
-                                 'step::phase("backward", 1, 1)', 'step::phase("optimizer", 1, -1)'])
-
-
-class LinesTest(unittest.TestCase):
-    def test_drops_stand_behind_their_calls_and_those_of_what_a_region_was_given_behind_its_last(self):
-        lines = ["a", "checkpoint {", "b", "}", "c"]
-        program = types.SimpleNamespace(lines=lines, calls=[0, 2, 4], drops={0: [5], 1: [0, 7], 2: [6]})
-        text = capture_lines.text(program, [("forward", 0, 1, 1)], [], {1: 3}, types.SimpleNamespace(leaves={}))
-        self.assertEqual(text.splitlines(), ['step::phase("forward", 0, -1)', "a drop %5", "checkpoint {", "b drop %7, %0", "}", "c drop %6"])
 
 
 class GivenTest(unittest.TestCase):
     def test_a_function_holds_its_arguments_those_bound_to_it_and_variables_around_it(self):
         around, bound, given, named = (Tensor(None, ()) for _ in range(4))
         function = functools.partial(lambda x, **_: around, mask=bound)
-        self.assertEqual(set(map(id, capture_hooks.given_to(Tensor, function, (given, [3]), {"y": named}))), {id(one) for one in (around, bound, given, named)})
+        self.assertEqual(set(map(id, given_to(Tensor, function, (given, [3]), {"y": named}))), {id(one) for one in (around, bound, given, named)})
 
 
 class Counted:
@@ -226,7 +147,7 @@ class DTypesTest(unittest.TestCase):
     def setUp(self):
         self.float32, self.half = Dtype("torch.float32"), Dtype("torch.half")
         self.torch = types.SimpleNamespace(dtype=Dtype, float32=self.float32, half=self.half)
-        self.dtypes = capture_dtypes.DTypes(self.torch, lambda file: 0)
+        self.dtypes = DTypes(self.torch, lambda file: 0)
         self.x, self.y = Asked(self.dtypes, self.float32, 0), Asked(self.dtypes, self.float32, 7)
 
     def call(self, *arguments, dtype=None):
@@ -266,7 +187,7 @@ class DTypesTest(unittest.TestCase):
 class UnseenTest(unittest.TestCase):
     def test_what_is_not_in_the_program_is_named_with_its_share(self):
         requested = iter((1000, 1400, 1500, 2000))  # at the beginning, around a hook, at the end
-        unseen = capture_unseen.Unseen(types.SimpleNamespace(requested=lambda: next(requested)))
+        unseen = Unseen(types.SimpleNamespace(requested=lambda: next(requested)))
         unseen.begin()
         self.assertEqual(unseen.measured("hooks on saved tensors", lambda tensor: tensor + 1)(3), 4)
         unseen.end()
@@ -279,13 +200,17 @@ class Storage:
         self._cdata, self.device, self.nbytes = address, types.SimpleNamespace(type=device), lambda: size
 
 
-class Storages:
-    """Calls of a captured program, of which tensors look into storages."""
+class LookingIntoStorages:
+    """As much of a capture as calls ask whose tensors look into storages."""
     running = open = True
+    torch, tensors = types.SimpleNamespace(dtype=Dtype), types.SimpleNamespace(kind=Tensor)
+    dispatch = types.SimpleNamespace(off=contextlib.nullcontext)
 
     def __init__(self, source):
         self.source, self.lines, self.drops, self.calls = source, [], {}, [0]
-        self._now, self._storages = self, capture_storages.Storages(self)
+        self.now = self.values = self
+        self.operators = Operators(self)
+        self.operators.write = lambda text, _: self.lines.append(text)
 
     def looking_into(self, address):
         return self.source if address == 40 else None
@@ -293,30 +218,24 @@ class Storages:
     def use(self, tensor):
         return tensor.number
 
-    def number(self):
+    def next_number(self):
         return 7
 
     def drop_held(self):
         pass
 
-    def off(self):
-        return contextlib.nullcontext()
-
     def add(self, text):
-        self.lines.append(text)
-
-    def _call(self, text, _):
         self.lines.append(text)
 
 
 class SetTest(unittest.TestCase):
     def setUp(self):
         self.tensor, source = (types.SimpleNamespace(number=number, shape=(2, 3), stride=lambda: (3, 1), storage_offset=lambda: 5) for number in (1, 2))
-        self.calls = Storages(source)
+        self.calls = LookingIntoStorages(source)
 
     def set(self, storage):
         given = self.tensor, storage, 5, (2, 3), (3, 1)
-        self.assertIs(capture.Capture._set_storage(self.calls, lambda *_: self.tensor, given, {}), self.tensor)
+        self.assertIs(self.calls.operators._set_storage(lambda *_: self.tensor, given, {}), self.tensor)
 
     def test_a_storage_is_named_by_a_tensor_that_looks_into_it(self):
         for storage, named in ((Storage(40), "%2"), (Storage(41, device="cpu"), 'unknown("UntypedStorage")'), (Storage(41, size=0), 'unknown("UntypedStorage")')):
@@ -351,15 +270,15 @@ class GivenToModulesTest(unittest.TestCase):
         used, unused, unknown = (Tensor(None, ()) for _ in range(3))
         names = {id(tensor): Known(tensor, last, number) for tensor, last, number in ((used, 5, 1), (unused, 2, 2))}
         written = []
-        fake = types.SimpleNamespace(_now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
-                                     use=lambda tensor: names[id(tensor)].number)
-        capture_regions.keep_unused(fake, [used, unused, unused, unknown], 3)
+        fake = types.SimpleNamespace(now=types.SimpleNamespace(names=names, grad=True, modules=[(4, {}, 3)]), call=written.append,
+                                     values=types.SimpleNamespace(use=lambda tensor: names[id(tensor)].number))
+        keep_unused(fake, [used, unused, unused, unknown], 3)
         self.assertEqual(written, ["step::keep([%2]) in m4"])
 
 
 class HeldTest(unittest.TestCase):
     def test_what_only_cpp_holds_is_gone(self):
-        watched = held.Held()
+        watched = Held()
         tensor = Counted(uses=2)
         by_autograd = [tensor]
         reference = weakref.ref(tensor)
@@ -371,7 +290,7 @@ class HeldTest(unittest.TestCase):
         del by_autograd
 
     def test_what_only_the_program_holds_is_not(self):
-        watched = held.Held()
+        watched = Held()
         tensor = Counted(uses=1)
         watched.watch(weakref.ref(tensor))
         self.assertEqual(watched.gone(), [])

@@ -5,7 +5,7 @@ import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.fixes import Fixes  # noqa: E402
+from metaprof_recorder.program.fixes import Fixes  # noqa: E402
 
 
 class Module:

@@ -6,8 +6,8 @@ import unittest
 import weakref
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.holders import Holders  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
+from metaprof_recorder.program.sources import Sources  # noqa: E402
+from metaprof_recorder.storages.holders import Holders  # noqa: E402
 
 
 class Node:

@@ -4,11 +4,11 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture" / "recorder"))
-from metaprof_recorder.events import matched  # noqa: E402
-from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
-from metaprof_recorder.log import Log  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
-from metaprof_recorder.trace import Writer  # noqa: E402
+from metaprof_recorder.program.sources import Sources  # noqa: E402
+from metaprof_recorder.requests.allocator_log import Log  # noqa: E402
+from metaprof_recorder.requests.items import Begin, End, Memory  # noqa: E402
+from metaprof_recorder.requests.matching import matched  # noqa: E402
+from metaprof_recorder.requests.trace import Writer  # noqa: E402
 
 BASE = 0x7F0000000000  # of which only the lower 40 bits are written
 

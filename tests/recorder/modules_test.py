@@ -4,7 +4,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.modules import Modules, Parameters  # noqa: E402
+from metaprof_recorder.program.modules import Modules, Parameters  # noqa: E402
 
 
 class Module:

@@ -5,8 +5,8 @@ import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder import peaks  # noqa: E402
-from metaprof_recorder.peaks import Peaks  # noqa: E402
+from metaprof_recorder.storages import peaks  # noqa: E402
+from metaprof_recorder.storages.peaks import Peaks  # noqa: E402
 
 LINE = [{"filename": "/me/train.py", "line": 3, "name": "evaluate"}]
 

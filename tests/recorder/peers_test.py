@@ -13,8 +13,8 @@ RECORDER = str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder")
 BEGIN = """
     import os, sys, time
     sys.path.insert(0, os.environ["RECORDER"])
-    from metaprof_recorder import peers
-    from metaprof_recorder.output import Output
+    from metaprof_recorder.ranks import peers
+    from metaprof_recorder.process.output import Output
     rank = int(os.environ["RANK"])
     output = Output(os.environ["METAPROF_RECORD"])
     peers.begin(os.environ["METAPROF_RECORD_RANKS"], rank, 4)

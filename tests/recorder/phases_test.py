@@ -5,8 +5,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.activities import Activity  # noqa: E402
-from metaprof_recorder.phases import Phases, Segment  # noqa: E402
+from metaprof_recorder.phases.activities import Activity  # noqa: E402
+from metaprof_recorder.phases.training_step import Phases, Segment  # noqa: E402
 
 
 class Memory:
@@ -363,7 +363,7 @@ class PhasesTest(unittest.TestCase):
 
             def trace(frame, event, _):
                 nonlocal lines
-                if not frame.f_code.co_filename.endswith("phases.py"):
+                if not frame.f_code.co_filename.endswith("training_step.py"):
                     return None
                 if event == "line":
                     lines += 1

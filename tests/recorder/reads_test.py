@@ -6,8 +6,8 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.items import Begin, End  # noqa: E402
-from metaprof_recorder.reads import Reads  # noqa: E402
+from metaprof_recorder.requests.items import Begin, End  # noqa: E402
+from metaprof_recorder.values.device_reads import Reads  # noqa: E402
 
 
 class Frames:

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.statistics import BYTES, Statistics, merged  # noqa: E402
+from metaprof_recorder.phases.statistics import BYTES, Statistics, merged  # noqa: E402
 
 
 class Allocator:

@@ -6,13 +6,13 @@ import types
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.events import matched  # noqa: E402
-from metaprof_recorder.items import Begin, End, Memory  # noqa: E402
-from metaprof_recorder.names import quoted  # noqa: E402
-from metaprof_recorder.operators import _inputs, nested  # noqa: E402
-from metaprof_recorder.saved import Node  # noqa: E402
-from metaprof_recorder.sources import Sources  # noqa: E402
-from metaprof_recorder.trace import Writer  # noqa: E402
+from metaprof_recorder.program.sources import Sources  # noqa: E402
+from metaprof_recorder.requests.items import Begin, End, Memory  # noqa: E402
+from metaprof_recorder.requests.matching import matched  # noqa: E402
+from metaprof_recorder.requests.operators import _inputs, nested  # noqa: E402
+from metaprof_recorder.requests.trace import Writer  # noqa: E402
+from metaprof_recorder.storages.saved_tensors import Node  # noqa: E402
+from metaprof_recorder.text.names import quoted  # noqa: E402
 
 USER = [{"filename": "/x/site-packages/torch/nn/functional.py", "line": 5, "name": "linear"}, {"filename": "/me/train.py", "line": 14, "name": "main"}]
 

@@ -4,7 +4,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "capture/recorder"))
-from metaprof_recorder.waiting import at_peak  # noqa: E402
+from metaprof_recorder.requests.waiting import at_peak  # noqa: E402
 
 
 def entry(action, address, count=10):

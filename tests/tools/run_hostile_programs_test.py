@@ -49,8 +49,8 @@ class RunHostileProgramsTest(unittest.TestCase):
 
     def test_errors_of_the_recorders_own(self):
         (self.folder / "metaprof_recorder").mkdir()
-        (self.folder / "metaprof_recorder/hooks.py").write_text("def call(function):\n    function()\n\ndef fail():\n    raise KeyError(1)\n")
-        text = f"import sys; sys.path.insert(0, {str(self.folder)!r})\nfrom metaprof_recorder.hooks import call, fail\n"
+        (self.folder / "metaprof_recorder/recorder.py").write_text("def call(function):\n    function()\n\ndef fail():\n    raise KeyError(1)\n")
+        text = f"import sys; sys.path.insert(0, {str(self.folder)!r})\nfrom metaprof_recorder.recorder import call, fail\n"
         head = ["status: 1", "says: Error"]
         self.assertEqual(self.differences(head, text + "call(lambda: 1 / 0)"), [])
         self.assertRegex(self.differences(head, text + "fail()")[0], re.compile("an error of the recorder's own: .*line 5, in fail"))

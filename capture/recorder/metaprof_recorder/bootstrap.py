@@ -1,53 +1,19 @@
 """Waits for the program to import torch, and attaches the recorder when it has."""
 import os
 import sys
-import threading
 
-from metaprof_recorder.output import Output
+from metaprof_recorder.process.import_hook import after_import
+from metaprof_recorder.process.output import Output
 
 OLDEST, NEWEST = (2, 6), (2, 15)  # versions of PyTorch whose hooks are known
 CANNOT_BE_RECORDED = 2  # exit status
-
-
-class AfterImport:
-    """A finder that finds nothing: it lets the others find a module, and has `then` called when that has been executed.
-
-    Who only asks where the module is (importlib.util.find_spec) gets the same answer, and the finder stays."""
-
-    def __init__(self, name, then):
-        self.name = name
-        self.then = then
-        self.asking = threading.local()
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != self.name or getattr(self.asking, "others", False):
-            return None
-        import importlib.util
-        self.asking.others = True
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self.asking.others = False
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module):
-            spec.loader.exec_module = execute
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            execute(module)
-            self.then(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
 
 
 def attach():
     """Called once per interpreter, before the program's first line."""
     output = Output(os.environ["METAPROF_RECORD"])
     output.header()
-    sys.meta_path.insert(0, AfterImport("torch", lambda torch: _torch_is_there(torch, output)))
+    after_import("torch", lambda torch: _torch_is_there(torch, output))
 
 
 def version_of(text):
@@ -80,7 +46,7 @@ def _torch_is_there(torch, output):
     if problem:
         give_up(output, *problem)
     try:
-        from metaprof_recorder.hooks import Recorder
+        from metaprof_recorder.recorder import Recorder
         Recorder(torch, output).install()
     except Exception as error:  # noqa: BLE001 - a PyTorch that was built or patched otherwise
         give_up(output, "attach", f"the recorder cannot be attached to PyTorch {version}: {error!r}")

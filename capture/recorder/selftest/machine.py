@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from metaprof_recorder.devices import cudnn, properties  # noqa: E402
+from metaprof_recorder.pytorch.devices import cudnn, properties  # noqa: E402
 
 
 def driver():

@@ -20,7 +20,7 @@ class FakeDevice:
         self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
         self._mode = Mode(self)
         self._values = Values(torch, sources, self)
-        self._engine = Engine(torch, lambda: self.capture.living())
+        self._engine = Engine(torch, lambda: self.capture.values.living())
         self._thread = None
         self._lent = {}  # address of a storage of the host without memory -> (that, the user's tensor that it stands for)
         self.capture = None  # of the calls, which knows the tensors that the program holds
@@ -40,7 +40,7 @@ class FakeDevice:
         self._mode.__exit__(*error)
         self._fake.__exit__(*error)
 
-    # ---- what a capture asks (capture_device.py)
+    # ---- what a capture asks (capture/device.py)
 
     @staticmethod
     def current():

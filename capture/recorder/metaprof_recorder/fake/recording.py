@@ -3,13 +3,16 @@ import contextlib
 import os
 import threading
 
-from metaprof_recorder import capture, sources, tags, wrappers
+from metaprof_recorder.capture import capture
 from metaprof_recorder.fake import cuda
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
-from metaprof_recorder.modules import Modules
-from metaprof_recorder.patches import Patches
+from metaprof_recorder.program import sources
+from metaprof_recorder.program.modules import Modules
+from metaprof_recorder.pytorch import functorch_wrappers
+from metaprof_recorder.pytorch.patches import Patches
+from metaprof_recorder.storages import tags
 
 LOCK = threading.RLock()  # functions of torch are replaced meanwhile
 
@@ -22,7 +25,7 @@ class Recording:
         self._torch, self._description = torch, description
         own = sources.Sources(os.path.dirname(torch.__file__))
         self.device = FakeDevice(torch, own)
-        self.capture = capture.Capture(torch, own, wrappers.Wrappers(torch), self.device)
+        self.capture = capture.Capture(torch, own, functorch_wrappers.Wrappers(torch), self.device)
         self.device.capture = self.capture
         self._tags = tags.Tags(torch, self.capture, places=False)
         self._modules = Modules()
@@ -70,7 +73,7 @@ class Recording:
     def observe(self):
         """Phases are those of what is called from here on (steps.py), until the function that is returned is called."""
         self.phase(None, 0)
-        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture._program.lines))
+        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture.program.lines))
         self._rows = self._steps.rows
         self._steps.install()
         return self._steps.phases.finish

@@ -1,7 +1,7 @@
-"""The phases of a function that trains: what it calls says where they begin, as in a recorded program (phases.py)."""
+"""The phases of a function that trains: what it calls says where they begin, as in a recorded program (phases/training_step.py)."""
 import functools
 
-from metaprof_recorder.phases import Phases, Segment
+from metaprof_recorder.phases.training_step import Phases, Segment
 
 
 class Steps:

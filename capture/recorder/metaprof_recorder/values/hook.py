@@ -8,12 +8,12 @@ Within a backward calls are not seen, but the size of what `x[mask]` took is ask
 import functools
 import threading
 
-from metaprof_recorder import sources
-from metaprof_recorder.higher_order import OF_SIZES, OF_VALUES, passing
+from metaprof_recorder import FOLDER
+from metaprof_recorder.program import sources
+from metaprof_recorder.pytorch.higher_order import OF_SIZES, OF_VALUES, passing
 from metaprof_recorder.values.operators import Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
-OWN = __file__.rpartition("/values/")[0] + "/"
 TRACED = ("FakeTensor", "FunctionalTensor", "UninitializedTensorMixin")  # they stand for tensors that are not there
 NOT_SEEN = ("prim::", "prims::", "profiler::", "debugprims::", "rngprims::", "inductor::")
 
@@ -115,7 +115,7 @@ class Hook:
             try:
                 return call(operator, keys & below, arguments, options)
             except BaseException as error:
-                error.__traceback__ = sources.without(OWN, error.__traceback__)  # the program shows its own lines
+                error.__traceback__ = sources.without(FOLDER, error.__traceback__)  # the program shows its own lines
                 raise
 
         skip = getattr(torch._C._dynamo.eval_frame, "skip_code", None)

@@ -5,7 +5,7 @@ ranks send each other is read from a rank that runs beside this one; if it does 
 """
 import contextlib
 
-from metaprof_recorder import peers
+from metaprof_recorder.ranks import peers
 from metaprof_recorder.values.recipes import Unknown
 
 KNOWN_AT_MOST = 1 << 20   # bytes of a tensor that is sent with its values: objects, sizes, shapes
@@ -19,7 +19,7 @@ class _Schema:
 
 class Exchange:
     """An operator as recipes have them (operators.Operator). `give` writes to the first `outputs` arguments, tensors of the host."""
-    base, aten, keeps, of_shape, duplicates = "", False, False, False, False
+    base, aten, keeps, of_shape, duplicates, finite = "", False, False, False, False, None
 
     def __init__(self, name, outputs, give, whole=True):
         self._outputs, self._whole = outputs, whole

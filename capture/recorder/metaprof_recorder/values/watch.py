@@ -4,12 +4,12 @@ import ctypes
 import importlib
 import sys
 
-from metaprof_recorder import distributed
+from metaprof_recorder.ranks import process_groups
 from metaprof_recorder.values.assume import MOST_EXPERTS, even_choice
-from metaprof_recorder.values.limits import FLOPS, LARGEST, LITTLE, OF_ONE_CALL
 from metaprof_recorder.values.backward import Backward
 from metaprof_recorder.values.graphs import Graphs
 from metaprof_recorder.values.hook import Hook
+from metaprof_recorder.values.limits import FLOPS, LARGEST, LITTLE, OF_ONE_CALL
 from metaprof_recorder.values.operators import OF_DEVICE
 from metaprof_recorder.values.ranks import Ranks
 from metaprof_recorder.values.recipes import Call, Made, Reference, Version, Written
@@ -31,7 +31,7 @@ class Watch:
         self.hook = hook or Hook(torch, self._call, self._size_within_backward)
         self._graphs = graphs or Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
-        self._ranks = Ranks(torch, self._note_of_ranks, self._content_to_send) if distributed.alone() else None
+        self._ranks = Ranks(torch, self._note_of_ranks, self._content_to_send) if process_groups.alone() else None
 
     def begin(self, library):
         self.hook.begin()
