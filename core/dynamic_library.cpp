@@ -6,9 +6,9 @@
 
 namespace metaprof {
 
-DynamicLibrary::DynamicLibrary(const std::string& file)
+DynamicLibrary::DynamicLibrary(const std::string& file, const std::string& advice)
     : file_(file), handle_(dlopen(file.c_str(), RTLD_NOW)) {
-  if (!handle_) fail("{}", dlerror());
+  if (!handle_) fail("{}{}{}", dlerror(), advice.empty() ? "" : ": ", advice);
 }
 
 void* DynamicLibrary::symbol(const char* name) const {

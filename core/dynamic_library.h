@@ -9,8 +9,8 @@ namespace metaprof {
 class DynamicLibrary {
  public:
   /// `file`: a name that the system's loader finds, or a path. Error: it cannot be loaded; the message is the
-  /// loader's.
-  explicit DynamicLibrary(const std::string& file);
+  /// loader's, and after it `advice`: what to do.
+  explicit DynamicLibrary(const std::string& file, const std::string& advice = {});
 
   /// Function: its type, as the library's header declares it. Error: the library has none of this name.
   template <class Function>

@@ -11,6 +11,7 @@
 #include "estimate/plan/plan_costs.h"
 #include "estimate/plan/plan_files.h"
 #include "estimate/plan/plan_search.h"
+#include "estimate/plan/strategies/integer_program.h"
 #include "estimate/plan/strategies/plan_text.h"
 #include "estimate/prepare/sizes.h"
 
@@ -145,6 +146,7 @@ class Planner {
     if (options_.costs) add_costs(search_.tree_of(""));
     report_.runs = runner_.runs();
     report_.notes.push_back(runner_.note());
+    add_note_of_solver(strategies);
     return std::move(report_);
   }
 
@@ -156,6 +158,13 @@ class Planner {
     CheckpointRow row = row_of(strategy, found, budget);
     if (!found.plan.empty()) row.recomputed = recomputed_rows(search_.tree_of(strategy), found.plan);
     return row;
+  }
+
+  // The usual strategies are then fewer.
+  void add_note_of_solver(const std::vector<std::string>& strategies) {
+    const bool usual = options_.strategies.empty() && strategies.size() > 1;
+    if (const std::string missing = missing_solver(); usual && !missing.empty())
+      report_.notes.push_back(fmt::format("the strategy operators is left out: {}", missing));
   }
 
   // Others' plans are run as they are.

@@ -49,7 +49,7 @@ std::vector<std::string> plan_strategies() {
 
 std::vector<std::string> usual_plan_strategies() {
   std::vector<std::string> usual = {"modules", "chain"};
-  if (can_solve_integer_programs()) usual.emplace_back("operators");
+  if (missing_solver().empty()) usual.emplace_back("operators");
   return usual;
 }
 

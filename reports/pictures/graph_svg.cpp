@@ -20,7 +20,8 @@ namespace {
 
 // The functions of Graphviz that are needed; few runs draw.
 struct Graphviz {
-  const DynamicLibrary graphs{METAPROF_GRAPHVIZ_GRAPHS}, drawing{METAPROF_GRAPHVIZ};
+  static constexpr const char* kAdvice = "this picture needs the Graphviz library: install graphviz";
+  const DynamicLibrary graphs{METAPROF_GRAPHVIZ_GRAPHS, kAdvice}, drawing{METAPROF_GRAPHVIZ, kAdvice};
   decltype(&agseterr) set_error_level = graphs.function<decltype(agseterr)>("agseterr");
   decltype(&gvContext) make_context = drawing.function<decltype(gvContext)>("gvContext");
   decltype(&agmemread) read = graphs.function<decltype(agmemread)>("agmemread");

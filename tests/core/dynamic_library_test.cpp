@@ -23,6 +23,7 @@ TEST(DynamicLibrary, GivesFunctionsByTheirTypes) {
 
 TEST(DynamicLibrary, SaysWhatIsNotThere) {
   EXPECT_NE(error_of([] { DynamicLibrary("libnone.so.1"); }).find("libnone.so.1"), std::string::npos);
+  EXPECT_TRUE(error_of([] { DynamicLibrary("libnone.so.1", "install none"); }).ends_with(": install none"));
   const DynamicLibrary mathematics("libm.so.6");
   EXPECT_EQ(error_of([&] { (void)mathematics.function<void()>("none"); }), "libm.so.6 has no function none");
 }

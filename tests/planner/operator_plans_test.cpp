@@ -93,7 +93,7 @@ PlanFigures figures_of(const ModuleTree& tree, const RecomputePlan& plan) {
 class OperatorPlansTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!can_solve_integer_programs()) GTEST_SKIP() << "built without CBC (tools/setup run installs it)";
+    if (!missing_solver().empty()) GTEST_SKIP() << missing_solver();
   }
 };
 

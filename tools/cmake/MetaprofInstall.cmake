@@ -11,6 +11,12 @@ install(DIRECTORY "${CMAKE_BINARY_DIR}/emulator/lib/" DESTINATION "${home}/emula
   USE_SOURCE_PERMISSIONS)
 install(DIRECTORY "${CMAKE_SOURCE_DIR}/capture/recorder/" DESTINATION "${home}/recorder" COMPONENT program
   PATTERN __pycache__ EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
+if(METAPROF_LICENSES)  # a wheel has libraries in itself (tools/wheel)
+  install(DIRECTORY "${METAPROF_LICENSES}/" DESTINATION "${home}/licenses" COMPONENT program)
+endif()
+if(METAPROF_BILL_OF_MATERIALS)  # where PEP 770 says
+  install(FILES "${METAPROF_BILL_OF_MATERIALS}" DESTINATION "${SKBUILD_METADATA_DIR}/sboms" COMPONENT program)
+endif()
 if(NOT SKBUILD)  # a wheel is the package
   install(DIRECTORY "${CMAKE_SOURCE_DIR}/python/metaprof" DESTINATION "${home}/python" COMPONENT program PATTERN __pycache__ EXCLUDE)
 endif()

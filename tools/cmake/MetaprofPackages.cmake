@@ -44,7 +44,10 @@ set_target_properties(minizip::minizip PROPERTIES INTERFACE_LINK_LIBRARIES ZLIB:
 # does not have.
 include(CheckCXXSourceCompiles)
 file(READ "${CMAKE_SOURCE_DIR}/tools/cmake/fmt_definitions.cpp" fmt_definitions)
-set(CMAKE_REQUIRED_LINK_OPTIONS -static-libstdc++ -static-libgcc)
+if(NOT DEFINED METAPROF_STATIC_RUNTIME)  # the wheel's toolchain has its own (tools/wheel)
+  set(METAPROF_STATIC_RUNTIME -static-libstdc++ -static-libgcc)
+endif()
+set(CMAKE_REQUIRED_LINK_OPTIONS ${METAPROF_STATIC_RUNTIME})
 check_cxx_source_compiles("${fmt_definitions}
 int main() { return fmt::format(\"{:.3f} {:L} {}\", 1.0, 2, \"three\").empty(); }" METAPROF_HAVE_STATIC_RUNTIME)
 unset(CMAKE_REQUIRED_LINK_OPTIONS)
@@ -52,6 +55,9 @@ unset(CMAKE_REQUIRED_LINK_OPTIONS)
 # The heap of programs (core/heap/heap.cpp). Sanitizers bring their own.
 if(NOT METAPROF_SANITIZE AND NOT METAPROF_SANITIZE_THREADS)
   find_package(mimalloc 2 QUIET)
+  if(TARGET mimalloc-static AND NOT TARGET mimalloc)  # which is how tools/wheel builds it; Debian has the shared one
+    add_library(mimalloc ALIAS mimalloc-static)
+  endif()
   if(NOT mimalloc_FOUND)
     message(STATUS "mimalloc not found: programs get the C library's heap, with which a run takes a tenth longer (tools/setup run)")
   endif()

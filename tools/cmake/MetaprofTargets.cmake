@@ -102,7 +102,7 @@ endfunction()
 function(metaprof_with_own_runtime target)
   if(METAPROF_HAVE_STATIC_RUNTIME AND CMAKE_BUILD_TYPE STREQUAL "Release")
     target_sources(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tools/cmake/fmt_definitions.cpp")
-    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:--as-needed)
+    target_link_options(${target} PRIVATE ${METAPROF_STATIC_RUNTIME} LINKER:--as-needed)
   endif()
 endfunction()
 

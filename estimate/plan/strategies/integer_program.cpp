@@ -28,7 +28,8 @@ namespace {
 
 // The functions of CBC that are needed; the library is large, and only this strategy wants it.
 struct Cbc {
-  const DynamicLibrary library{METAPROF_CBC};
+  const DynamicLibrary library{METAPROF_CBC,
+                               "install CBC (coinor-libcbc3 on Debian and Ubuntu, coin-or-Cbc on Fedora)"};
   decltype(&Cbc_newModel) new_model = library.function<decltype(Cbc_newModel)>("Cbc_newModel");
   decltype(&Cbc_deleteModel) delete_model = library.function<decltype(Cbc_deleteModel)>("Cbc_deleteModel");
   decltype(&Cbc_setLogLevel) set_log_level = library.function<decltype(Cbc_setLogLevel)>("Cbc_setLogLevel");
@@ -194,7 +195,14 @@ std::optional<IntegerSolution> solve_apart(const IntegerProgram& program, double
 
 }  // namespace
 
-bool can_solve_integer_programs() { return true; }
+std::string missing_solver() {
+  try {
+    cbc();
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
 
 IntegerSolution solve(const IntegerProgram& program, double seconds) {
   cbc();  // a library that is missing is an error here, and not in the other process
@@ -211,11 +219,11 @@ IntegerSolution solve(const IntegerProgram& program, double seconds) {
 
 #else
 
-bool can_solve_integer_programs() { return false; }
-
-IntegerSolution solve(const IntegerProgram&, double) {
-  fail("this metaprof was built without CBC, which solves integer programmes: tools/setup run installs it");
+std::string missing_solver() {
+  return "this metaprof was built without CBC, which solves integer programmes: tools/setup run installs it";
 }
+
+IntegerSolution solve(const IntegerProgram&, double) { fail("{}", missing_solver()); }
 
 #endif
 

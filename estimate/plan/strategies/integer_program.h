@@ -2,6 +2,7 @@
 // Linear programmes in whole numbers, solved by CBC (COIN-OR), where it is installed.
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,8 +33,9 @@ struct IntegerSolution {
   double gap() const { return cost > bound && cost > 0 ? (cost - bound) / cost : 0; }
 };
 
-/// Whether there is a solver in this build.
-bool can_solve_integer_programs();
+/// Why there is no solver, and what to do: it was left out of this build, or its library is not on this machine. Empty: there
+/// is one.
+std::string missing_solver();
 
 /// The values of least cost, or the best ones after so many seconds; none where the solver fails. It runs in a process of its own: an
 /// assertion of the library that fails ends that one alone. Errors: there is no solver; no process can be started.
