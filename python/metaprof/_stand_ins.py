@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections import deque
 from typing import Any, Callable, Iterator
 
@@ -86,9 +87,19 @@ class Kept:
                     self._keep(value, depth - 1)
 
     def restore(self) -> None:
+        """What is as it was is left alone: it may be a container that refuses changes, such as the configuration of a diffusers model."""
         for container, content in self._contents:
-            container.clear()
-            container.extend(content) if isinstance(container, (list, deque)) else container.update(content)
+            if not _is_same(container, content):
+                container.clear()
+                container.extend(content) if isinstance(container, (list, deque)) else container.update(content)
+
+
+def _is_same(container: Any, content: Any) -> bool:
+    """Whether both hold the same objects in the same order."""
+    def objects(one: Any) -> list[int]:
+        return [id(each) for each in (itertools.chain(one.keys(), one.values()) if isinstance(one, dict) else one)]
+
+    return len(container) == len(content) and objects(container) == objects(content)
 
 
 @contextlib.contextmanager

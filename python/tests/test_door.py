@@ -93,8 +93,9 @@ def test_numbers_that_are_known_are_read_and_others_are_refused_by_line():
     ones = torch.ones(64, 1)
     known, other = (metaprof.profile(Masked(4, 4), (torch.zeros(64, 4), mask)).flops["forward"] for mask in (ones, 0 * ones))
     assert other == 2 * known
+    assert metaprof.profile(Normed(4, 4), (torch.zeros(64, 4),)).parameters == 20
     with pytest.raises(metaprof.Error, match=r"test_door.py:\d+: aten._local_scalar_dense.default reads data of the device"):
-        metaprof.profile(Normed(4, 4), (torch.zeros(64, 4),))
+        metaprof.profile(Normed(4, 4, device="meta"), (torch.zeros(64, 4),))
 
 
 def test_the_module_is_as_it_was():
@@ -334,3 +335,52 @@ def test_commands_take_modules():
     assert metaprof.cudagraphs(model, args, optimizer="sgd", **options).json["schema"] == "metaprof.cudagraphs"
     with pytest.raises(metaprof.Error, match="'some' is not a size"):
         metaprof.plan(model, args, budget="some", **options)
+
+
+class Frozen(dict):
+    """As diffusers has its configurations."""
+
+    def update(self, *arguments, **named):
+        raise TypeError("it cannot be changed")
+
+    clear = __setitem__ = update
+
+
+def test_containers_that_refuse_changes():
+    class Net(torch.nn.Linear):
+        def __init__(self):
+            super().__init__(4, 3)
+            self.settings = Frozen(act="relu", sizes=Frozen(width=4))
+            self.seen = []
+
+        def forward(self, x):
+            self.seen.append(x.shape)
+            return super().forward(x).sum()
+
+    model = Net()
+    weight = model.weight
+    assert metaprof.profile(model, (torch.zeros(2, 4),)).parameters == 15
+    assert model.weight is weight and model.seen == [] and model.settings["sizes"] == {"width": 4}
+
+
+class Reads(torch.nn.Linear):
+    """Its way depends on a number that follows from its weights."""
+
+    def forward(self, x):
+        y = super().forward(x)
+        return y.flatten()[torch.nonzero(y.flatten() > 0)].sum() + (y.sum() if self.weight.abs().max().item() < 5 else x.exp().sum())
+
+
+def test_what_follows_from_weights_on_the_host_is_read(tmp_path):
+    from metaprof._steps import write_program
+
+    torch.manual_seed(0)
+    model, x = Reads(4, 3), torch.randn(8, 4)
+    positive = int((F.linear(x, model.weight, model.bias) > 0).sum())
+    with open(write_program(model, (x,), str(tmp_path / "reads.mp"), options={"device": "h200", "steps": 1})) as file:
+        program = file.read()
+    assert f"i64[{positive},1]" in program and "aten::exp(" not in program
+    with torch.device("meta"):
+        without = Reads(4, 3)
+    with pytest.raises(metaprof.Error, match="reads data of the device that nothing tells"):
+        metaprof.profile(without, (x,))

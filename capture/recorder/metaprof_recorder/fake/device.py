@@ -4,7 +4,7 @@ import threading
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from metaprof_recorder.fake import recurrent
+from metaprof_recorder.fake import attention, guards, recurrent
 from metaprof_recorder.fake.backward import Engine
 from metaprof_recorder.fake.values import Values
 
@@ -22,6 +22,7 @@ class FakeDevice:
         self._values = Values(torch, sources, self)
         self._engine = Engine(torch, lambda: self.capture.values.living())
         self._thread = None
+        self._asks_a_driver = guards.asks_a_driver(torch)
         self._lent = {}  # address of a storage of the host without memory -> (that, the user's tensor that it stands for)
         self.capture = None  # of the calls, which knows the tensors that the program holds
         self._of_tensor = torch.ops.prim.device.default
@@ -60,7 +61,7 @@ class FakeDevice:
         return type(tensor) is FakeTensor and not getattr(tensor, "_is_param", False)
 
     def rule(self, overload):
-        return recurrent.rule(self._torch, overload)
+        return recurrent.rule(self._torch, overload) or (attention.rule(self._torch, overload) if self._asks_a_driver else None)
 
     def hook_is_registered(self, tensor, hook):
         if tensor.grad_fn is not None and self.is_here():

@@ -4,7 +4,7 @@ import os
 import threading
 
 from metaprof_recorder.capture import capture
-from metaprof_recorder.fake import cuda
+from metaprof_recorder.fake import cuda, guards
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
@@ -41,6 +41,7 @@ class Recording:
         with contextlib.ExitStack() as stack:
             stack.enter_context(LOCK)
             stack.callback(self._patches.undo)
+            stack.enter_context(guards.without_driver(self._torch))
             stack.enter_context(self.device)
             self._install()
             stack.callback(self.capture.uninstall)
