@@ -79,6 +79,10 @@ def of_torchvision(name, options):
     import torchvision
     more = {"weights_backbone": None} if any(part in name for part in ("fcn", "deeplab", "lraspp")) else {}
     model = torchvision.models.get_model(name, weights=None, **more)
+    if name in torchvision.models.list_models(torchvision.models.video):
+        options.setdefault("frames", 16)
+    if name == "inception_v3":
+        options.setdefault("size", 299)
     pictures = images(options)
     return model, ((pictures, pictures) if name.startswith("raft") else (pictures,)), {}
 
