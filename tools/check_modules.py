@@ -21,7 +21,6 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 QUANTITIES = ("allocated_bytes", "reserved_bytes")
-NAMED = {"adamw": "adamw", "adamw-fused": "adamw"}  # by a name, the others by an object
 
 
 def state_of(model):
@@ -41,14 +40,10 @@ def state_of(model):
     return state
 
 
-def profile(line, path, device):
-    """Writes the JSON of `metaprof.profile` of a line's module, or why there is none."""
-    sys.path.insert(0, str(HERE.parent / "python"))
-    import metaprof
-    from train_library_models import PRECISIONS, Job, loss_of
+def options_of(job, line):
+    """What the line says of precision and optimizer, as metaprof takes it."""
+    from train_library_models import PRECISIONS
 
-    job = Job(line, "cpu")
-    job.convert()
     precision, optimizer = line.split()[2:4]
     options = {"optimizer": "adamw"} if optimizer == "adamw" else {
         "optimizer": job.optimizer([each for each in job.model.parameters() if each.requires_grad])}
@@ -56,10 +51,21 @@ def profile(line, path, device):
         options["precision"] = precision
     if "clip" in job.options:
         options["clip_norm"] = float(job.options["clip"])
+    return options
+
+
+def profile(line, path, device):
+    """Writes the JSON of `metaprof.profile` of a line's module, or why there is none."""
+    sys.path.insert(0, str(HERE.parent / "python"))
+    import metaprof
+    from train_library_models import Job, loss_of
+
+    job = Job(line, "cpu")
+    job.convert()
     before = state_of(job.model)
     begun = time.monotonic()
     try:
-        result = metaprof.profile(job.model, job.arguments, kwargs=job.named, loss=loss_of, steps=2, device=device, workspaces="none", **options)
+        result = metaprof.profile(job.model, job.arguments, kwargs=job.named, loss=loss_of, steps=2, device=device, workspaces="none", **options_of(job, line))
         written = {**result.json, "seconds": time.monotonic() - begun}
     except metaprof.Error as error:
         written = {"refused": str(error)}

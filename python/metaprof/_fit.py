@@ -34,7 +34,7 @@ def largest(fits_at: Callable[[int], bool], guess: Optional[int]) -> tuple[int, 
 
 def checked(row: dict[str, Any], fits_at: Callable[[int], bool]) -> dict[str, Any]:
     """A row of the engine's, whose answer is what captures at that size say. `captures`: how many; `agree`: whether the engine had said so."""
-    if row["unbounded"]:
-        return row
-    found, count = largest(fits_at, row["largest"])
-    return {**row, "largest": found or None, "captures": count, "agree": (row["largest"] or 0) == found}
+    found, count = largest(fits_at, None if row["unbounded"] else row["largest"])  # a size that nothing follows is one that the engine lost
+    unbounded = found >= MOST
+    agree = unbounded if row["unbounded"] else (row["largest"] or 0) == found
+    return {**row, "largest": found or None, "unbounded": unbounded, "captures": count, "agree": agree}

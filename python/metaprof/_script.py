@@ -40,6 +40,7 @@ class Script:
         parameters = [each for each in module.parameters() if each.requires_grad]
         optimizer = self._optimizer(parameters) if self.trains else None
         args, kwargs = self._moved(inputs.args), self._moved(inputs.kwargs)
+        made.name_inputs(list(kwargs.values()))
         for step in range(steps):
             made.phase("forward", step)
             with self._gradients():
@@ -70,7 +71,9 @@ class Script:
     def _optimizer(self, parameters: list[Any]) -> Any:
         chosen = self.options.get("optimizer", "adamw")
         if is_optimizer(chosen):
-            return of_stand_ins(chosen, self.standing, self._state)
+            made = of_stand_ins(chosen, self.standing, self._state)
+            self.made.name_state(made)
+            return made
         return Placeholder(self.made, parameters) if parameters and chosen not in (None, "none") else None
 
     def _state(self, value: Any) -> Any:

@@ -384,3 +384,21 @@ def test_what_follows_from_weights_on_the_host_is_read(tmp_path):
         without = Reads(4, 3)
     with pytest.raises(metaprof.Error, match="reads data of the device that nothing tells"):
         metaprof.profile(without, (x,))
+
+
+class Named(torch.nn.Module):
+    """Takes its input by name, and has weights of as many rows as the batch."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.Linear(512, 512), torch.nn.Linear(512, 2)
+
+    def forward(self, x=None):
+        return self.down(self.up(x).exp()).sum()
+
+
+def test_what_an_optimizer_keeps_is_no_input():
+    model = Named()
+    optimizer = torch.optim.Adagrad(model.parameters())  # its state is made with it
+    found = metaprof.fit(model, kwargs={"x": torch.zeros(2, 512)}, optimizer=optimizer, device="t4", memory="64MiB", context="none")
+    assert found.rows[0]["agree"] and not found.rows[0]["unbounded"] and 1000 < found.largest < 20000

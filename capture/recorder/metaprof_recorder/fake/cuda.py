@@ -39,10 +39,23 @@ def install(torch, patches, description, is_here):
                "mem_get_info": (description["memory_bytes"], description["memory_bytes"]), 
                "get_device_properties": properties, "get_device_name": properties.name, "get_device_capability": (properties.major, properties.minor),
                **dict.fromkeys(NOTHING_TO_DO), **dict.fromkeys(NO_BYTES, 0)}
-    patches.set(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation or properties.major >= 8)
+    patches.set(torch.cuda, "is_bf16_supported", _is_bf16_supported(torch, properties.major))
     for name, answer in answers.items():
         if hasattr(torch.cuda, name):
             patches.set(torch.cuda, name, says(getattr(torch.cuda, name), answer))
+
+
+def _is_bf16_supported(torch, major):
+    """As torch's own, which makes a tensor the first time where bf16 is emulated (torch/cuda/__init__.py, _check_bf16_tensor_supported)."""
+    asked = []
+
+    def is_supported(including_emulation=True):
+        if major < 8 and including_emulation and not asked:
+            asked.append(True)
+            torch.tensor([1.0], dtype=torch.bfloat16, device="cuda:0")
+        return major >= 8 or including_emulation
+
+    return is_supported
 
 
 def _properties(description):

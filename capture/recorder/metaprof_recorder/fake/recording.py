@@ -84,6 +84,16 @@ class Recording:
         self.capture.cut(self._cut)
         return self._cut
 
+    # ---- what tensors are for, beside those of modules and their positional arguments
+
+    def name_inputs(self, values):
+        """What modules are given by keyword."""
+        self._tags.inputs(values, self._cut)
+
+    def name_state(self, optimizer):
+        """What an optimizer has kept before its first step."""
+        self._tags.optimizer(optimizer, self._cut)
+
     # ---- modules
 
     def _enter_module(self, module, arguments):
