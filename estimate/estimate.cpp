@@ -26,7 +26,7 @@ Estimate one_way(const Model& model, const RunOptions& options, WorkspacePlanner
 }  // namespace
 
 ExecutionFigures execution_figures(const ProfileReport& report) {
-  return {.peak = report.memory.phases.peak.allocated_bytes.peak,
+  return {.peak = {report.memory.phases.peak.allocated_bytes.peak},
           .saved = report.memory.saved.bytes,
           .flops = report.counts.total.all.total(),
           .kernels = report.counts.kernels};

@@ -158,6 +158,18 @@ TEST(CapturedProgram, CopiedModelsAndPoliciesAreEqualToTheirRuns) {
   }
 }
 
+// Convolutions of bf16 before compute capability 8.0, which are computed by columns: plain, in groups, dilated, transposed, of one and three
+// dimensions, depthwise (tests/data/captured/slow_convolutions.py).
+TEST(CapturedProgram, ConvolutionsWithoutCudnnAreEqualToTheirRun) {
+  const std::string file = "tests/data/captured/slow_convolutions.mp";
+  const Outcome outcome = run_program("check " + file + " --json -");
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json summary = Json::parse(outcome.out)["summary"][0];
+  EXPECT_EQ(summary["phases"], 9) << summary;  // setup, and four of each of two steps
+  EXPECT_EQ(summary["exact_phases"], 9) << summary;
+  EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
+}
+
 // In eval mode and without gradients an encoder's layer is one operator (tests/data/captured/encoder.py).
 TEST(CapturedProgram, EncoderLayersInEvalModeAreEqualToTheirRuns) {
   for (const std::string name : {"encoder", "encoder_masked"}) {

@@ -1,5 +1,7 @@
 #include "meta/autograd/modes/branch.h"
 
+#include <algorithm>
+
 #include "meta/autograd/engine/engine.h"
 #include "meta/autograd/graph/saved_tensor.h"
 #include "meta/autograd/graph/views.h"
@@ -14,6 +16,7 @@ constexpr int kFunctions = 2;
 void trace_both(Session& session, const std::vector<Tensor>& tensors) {
   for (int i = 0; i < kFunctions; ++i) {
     std::vector<Tensor> copies;
+    copies.reserve(tensors.size());
     for (const Tensor& tensor : tensors)
       copies.push_back(call<"empty_strided">(session, tensor.sizes(), tensor.strides(), tensor.dtype(),
                                              Value(), tensor.device()));

@@ -10,7 +10,8 @@ enum class ConvolutionBackend : uint8_t {
   cudnn,         ///< also transposed
   depthwise_2d,  ///< the framework's own kernels, row-major only
   depthwise_3d,
-  slow_transposed,  ///< columns and a product per image
+  slow,  ///< columns and a product per image: where cuDNN cannot, as with bf16 before compute capability 8.0
+  slow_transposed,  ///< the same, transposed
   host
 };
 
@@ -43,7 +44,9 @@ Tensor as_2d(const Tensor& tensor);
 /// A result as the backends see it.
 inline Tensor seen_as_2d(const Tensor& result) { return result.dim() == 3 ? as_2d(result) : result; }
 
-/// Kernels of the backend `slow_transposed` (convolution_slow_cuda.cpp).
+/// Kernels of the backends `slow` and `slow_transposed` (convolution_slow_cuda.cpp).
+void slow_forward(Call& call, const Convolution& convolution);
+void slow_backward(Call& call, const Convolution& convolution, const Tensor& grad_output);
 void slow_transposed_forward(Call& call, const Convolution& convolution);
 void slow_transposed_backward(Call& call, const Convolution& convolution, const Tensor& grad_output);
 

@@ -146,6 +146,7 @@ void convolution_cuda(Call& c) {
     case ConvolutionBackend::cudnn: return cudnn_forward(c, v);
     case ConvolutionBackend::depthwise_2d: return depthwise_2d_forward(c, v);
     case ConvolutionBackend::depthwise_3d: return depthwise_3d_forward(c, v);
+    case ConvolutionBackend::slow: return slow_forward(c, v);
     case ConvolutionBackend::slow_transposed: return slow_transposed_forward(c, v);
     default: return c.allocate_all();
   }
@@ -160,6 +161,7 @@ void convolution_backward_cuda(Call& c) {
     case ConvolutionBackend::cudnn: cudnn_backward(c, v, grad); break;
     case ConvolutionBackend::depthwise_2d: depthwise_2d_backward(c, v, grad); break;
     case ConvolutionBackend::depthwise_3d: return depthwise_3d_backward(c, v, grad);
+    case ConvolutionBackend::slow: return slow_backward(c, v, grad);
     case ConvolutionBackend::slow_transposed: return slow_transposed_backward(c, v, grad);
     default: return c.allocate_all();
   }

@@ -109,6 +109,12 @@ MemoryFormat convolution_format(const Tensor& input, const Tensor& weight) {
   return format == MemoryFormat::contiguous ? suggested_format(weight) : format;
 }
 
+// CUDAHooks::supportsBFloat16ConvolutionWithCuDNNv8
+bool has_bf16(const Call& c) {
+  constexpr int kFirstCapability = 80;
+  return c.session.ask([](const Platform& platform) { return platform.hardware.sm >= kFirstCapability; });
+}
+
 ConvolutionBackend convolution_backend(const Call& c, const Convolution& v) {
   if (v.input.size(0) == 0 || v.input.size(1) == 0) return ConvolutionBackend::empty;
   if (v.input.numel() == 0)
@@ -118,6 +124,8 @@ ConvolutionBackend convolution_backend(const Call& c, const Convolution& v) {
     return v.input.dim() == 5 ? ConvolutionBackend::depthwise_3d : ConvolutionBackend::depthwise_2d;
   // cuDNN has no output padding as large as a stride.
   if (any_at_least(v.output_padding, v.stride)) return ConvolutionBackend::slow_transposed;
+  if (v.input.dtype() == DType::bf16 && !has_bf16(c))
+    return v.transposed ? ConvolutionBackend::slow_transposed : ConvolutionBackend::slow;
   return ConvolutionBackend::cudnn;
 }
 

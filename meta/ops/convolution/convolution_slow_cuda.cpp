@@ -1,6 +1,10 @@
-// Transposed convolutions by columns: what the framework does where cuDNN cannot (output padding as large as
-// a stride). Group by group, then concatenated (aten/src/ATen/native/Convolution.cpp,
-// cuda/NaiveConvolutionTranspose{2d,3d}.cu, 2.11; recorded: opinfo/nn.functional.conv_transpose2d/2).
+// Convolutions by columns: what the framework does where cuDNN cannot (output padding as large as a stride; bf16 before
+// compute capability 8.0). Group by group, then concatenated (aten/src/ATen/native/Convolution.cpp, cuda/ConvolutionMM2d.cu,
+// cuda/NaiveDilatedConvolution.cu, cuda/NaiveConvolutionTranspose{2d,3d}.cu, 2.11; recorded:
+// opinfo/nn.functional.conv_transpose2d/2, and tests/data/captured/slow_convolutions.py).
+
+#include <algorithm>
+#include <functional>
 
 #include "meta/ops/convolution/convolution.h"
 #include "meta/ops/rules/library.h"
@@ -65,7 +69,114 @@ void forward_group(Call& c, const Convolution& v, const Sizes& output_part) {
   products_of_each_image(c, v, c.given("bias") ? 2 : 1);
 }
 
+// --- not transposed
+
+// 3-D ones have no kernels of their own.
+bool by_dilated_kernels(const Convolution& v) {
+  return v.input.dim() == 5 || std::ranges::any_of(v.dilation, [](int64_t d) { return d != 1; });
+}
+
+// One row per element of the kernel, one column per position of the output.
+Sizes column_sizes(const Convolution& v, const Sizes& output) {
+  return {v.weight.size(1) * positions(v.weight.sizes()), positions(output)};
+}
+
+void products_of_images(Call& c, const Convolution& v, const Sizes& output) {
+  const Tensor columns = c.temporary(column_sizes(v, output), v.input.dtype());
+  products_of_each_image(c, v, 1);
+}
+
+// The gradients of one group, from contiguous tensors. `make(i)` gives the i-th its memory.
+struct GroupGradients {
+  Call& c;
+  const Convolution& v;
+  const std::vector<char>& wants;
+  std::function<const Tensor&(size_t)> make;
+
+  void sum_for_bias(const Tensor& gradient, const Sizes& dims, const Tensor& sums) const {
+    reduction_buffers(c, gradient, dims, sums, {.vector = element_size(v.input.dtype()) == 2 ? 8 : 4});
+  }
+
+  void plain(const Tensor& incoming) const {
+    Tensor columns;
+    const auto products = [&] {
+      if (!columns.defined()) columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
+      products_of_each_image(c, v, 1);
+    };
+    if (wants[0]) {
+      make(0);
+      products();
+    }
+    if (wants[2]) sum_for_bias(incoming, {0, 2, 3}, make(2));
+    if (!wants[1]) return;
+    make(1);
+    products();
+  }
+
+  void dilated(const Tensor& incoming) const {
+    for (size_t i = 0; i < 3; ++i)
+      if (wants[i]) make(i);
+    Tensor columns;
+    if (wants[0] || wants[1]) columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
+    const Sizes image_sizes(incoming.sizes().begin() + 1, incoming.sizes().end());
+    Sizes all_but_channels;
+    for (int64_t d = 1; d < int64_t(image_sizes.size()); ++d) all_but_channels.push_back(d);
+    for (int64_t image = 0; image < v.input.size(0); ++image) {
+      for (size_t i = 0; i < 2; ++i)
+        if (wants[i]) cublas_workspace(c);
+      if (!wants[2]) continue;
+      const Tensor of_image = alias(incoming, image_sizes, contiguous_strides(image_sizes), incoming->offset);
+      sum_for_bias(of_image, all_but_channels, c.temporary(Sizes{incoming.size(1)}, v.input.dtype()));
+    }
+  }
+};
+
 }  // namespace
+
+void slow_forward(Call& c, const Convolution& v) {
+  const Sizes sizes = seen_as_2d(c.result_tensor()).sizes(), sizes_of_part = part_sizes(sizes, 1, v.groups);
+  const Tensor whole_input = c.contiguous(v.input), whole_weight = c.contiguous(v.weight);
+  if (v.groups == 1) {
+    c.allocate(0);
+    return products_of_images(c, v, sizes);
+  }
+  std::vector<Tensor> parts;
+  for (int64_t g = 0; g < v.groups; ++g) {
+    const Tensor input = part(c, whole_input, 1, v.groups, g), weight = part(c, whole_weight, 0, v.groups, g);
+    parts.push_back(c.temporary(sizes_of_part, v.input.dtype()));
+    products_of_images(c, v, sizes_of_part);
+  }
+  c.allocate(0);
+  for (Tensor& made : parts) made.reset();
+}
+
+void slow_backward(Call& c, const Convolution& v, const Tensor& incoming) {
+  const auto& mask = c["output_mask"].booleans();
+  const std::vector<char> wants(mask.begin(), mask.end());
+  const Tensor whole_input = c.contiguous(v.input), whole_weight = c.contiguous(v.weight);
+  const Sizes result_sizes[3] = {v.input.sizes(), v.weight.sizes(), Sizes{incoming.size(1)}};
+  const int64_t joined_along[3] = {1, 0, 0};
+  std::vector<Tensor> parts[3];
+  const auto make = [&](size_t i) -> const Tensor& {
+    if (v.groups == 1) {
+      c.allocate(i);
+      return c.result_tensor(i);
+    }
+    return parts[i].emplace_back(
+        c.temporary(part_sizes(result_sizes[i], joined_along[i], v.groups), v.input.dtype()));
+  };
+  const GroupGradients gradients{c, v, wants, make};
+  for (int64_t g = 0; g < v.groups; ++g) {
+    const Tensor grad = part(c, incoming, 1, v.groups, g), input = part(c, whole_input, 1, v.groups, g);
+    const Tensor weight = part(c, whole_weight, 0, v.groups, g), copy = c.contiguous(grad);
+    by_dilated_kernels(v) ? gradients.dilated(copy) : gradients.plain(copy);
+  }
+  if (v.groups == 1) return;
+  for (size_t i = 0; i < 3; ++i)
+    if (wants[i]) c.allocate(i);
+  for (size_t i = 3; i-- > 0;)
+    for (Tensor& made : parts[i]) made.reset();
+}
 
 void slow_transposed_forward(Call& c, const Convolution& v) {
   const DType dtype = v.input.dtype();
