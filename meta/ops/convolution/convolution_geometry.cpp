@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "meta/ops/convolution/convolution.h"
+#include "meta/platform/platform.h"
 
 namespace metaprof {
 namespace {
