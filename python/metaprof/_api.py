@@ -64,6 +64,7 @@ def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], los
     which is an error of the engine, captures alone tell."""
     from ._fit import checked, largest
     from ._inputs import size_of
+    from ._optimizers import is_optimizer
     from ._steps import products
 
     find = str(options.get("find") or "batch")
@@ -88,7 +89,8 @@ def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], los
         rows = []
         for own in products(plain):
             found, count = largest(lambda size, own=own: fits_at(size, own), size_of(args, kwargs, find))  # type: ignore[misc]
-            rows.append({"options": own, "largest": found or None, "unbounded": False, "captures": count, "agree": None,
+            shown = {**own, "optimizer": type(own["optimizer"]).__name__} if is_optimizer(own.get("optimizer")) else own
+            rows.append({"options": shown, "largest": found or None, "unbounded": False, "captures": count, "agree": None,
                          "limit": limits.get(found + 1)})
         return {"schema": "metaprof.fit", "schema_version": 1, "rows": rows}
     if not options.get("plan"):

@@ -402,3 +402,17 @@ def test_what_an_optimizer_keeps_is_no_input():
     optimizer = torch.optim.Adagrad(model.parameters())  # its state is made with it
     found = metaprof.fit(model, kwargs={"x": torch.zeros(2, 512)}, optimizer=optimizer, device="t4", memory="64MiB", context="none")
     assert found.rows[0]["agree"] and not found.rows[0]["unbounded"] and 1000 < found.largest < 20000
+
+
+class Halves(torch.nn.Linear):
+    """Its sizes follow from half of the batch, which a change of sizes does not find."""
+
+    def forward(self, x):
+        return super().forward(x).view(len(x) // 2, 2 * 512).exp().sum()
+
+
+def test_a_report_of_captures_alone_can_be_written(tmp_path):
+    model = Halves(512, 512)
+    found = metaprof.fit(model, (torch.zeros(4, 512),), optimizer=torch.optim.Adagrad(model.parameters()), device="t4", memory="64MiB", context="none")
+    assert found.largest == 4 and "cannot be called" in found.rows[0]["limit"]  # the next size is odd
+    assert found.rows[0]["options"]["optimizer"] == "Adagrad" and found.write(str(tmp_path / "fit.json"))
