@@ -4,7 +4,7 @@
 // opinfo/nn.functional.conv_transpose2d/2, and tests/data/captured/slow_convolutions.py).
 
 #include <algorithm>
-#include <functional>
+#include <vector>
 
 #include "meta/ops/convolution/convolution.h"
 #include "meta/ops/rules/library.h"
@@ -61,6 +61,50 @@ void products_of_each_image(Call& c, const Convolution& v, int products) {
   for (int64_t product = 0; product < v.input.size(0) * products; ++product) cublas_workspace(c);
 }
 
+// The gradients of input, weight and bias: those of one group are the results, those of several are concatenated in the end.
+class GradientsByGroup {
+ public:
+  GradientsByGroup(Call& c, const Convolution& v, const Tensor& incoming)
+      : c_(c),
+        v_(v),
+        wants_(c["output_mask"].booleans().begin(), c["output_mask"].booleans().end()),
+        sizes_{v.input.sizes(), v.weight.sizes(), Sizes{incoming.size(1)}} {}
+
+  bool wanted(size_t i) const { return wants_[i] != 0; }
+
+  // Gives the i-th of the next group its memory; undefined: nobody wants it.
+  Tensor make(size_t i) {
+    if (!wanted(i)) return Tensor();
+    if (v_.groups > 1)
+      return parts_[i].emplace_back(
+          c_.temporary(part_sizes(sizes_[i], kJoinedAlong[i], v_.groups), v_.input.dtype()));
+    c_.allocate(i);
+    return c_.result_tensor(i);
+  }
+
+  void join() {
+    if (v_.groups == 1) return;
+    for (size_t i = 0; i < kCount; ++i)
+      if (wanted(i)) c_.allocate(i);
+    for (size_t i = kCount; i-- > 0;)
+      for (Tensor& made : parts_[i]) made.reset();
+  }
+
+ private:
+  static constexpr size_t kCount = 3;
+  static constexpr int64_t kJoinedAlong[kCount] = {1, 0, 0};
+  Call& c_;
+  const Convolution& v_;
+  std::vector<char> wants_;
+  Sizes sizes_[kCount];
+  std::vector<Tensor> parts_[kCount];
+};
+
+// A sum over all but the channels.
+void sum_for_bias(Call& c, const Tensor& gradient, const Sizes& dims, const Tensor& sums) {
+  reduction_buffers(c, gradient, dims, sums, {.vector = element_size(gradient.dtype()) == 2 ? 8 : 4});
+}
+
 void forward_group(Call& c, const Convolution& v, const Sizes& output_part) {
   const DType dtype = v.input.dtype();
   const Tensor columns = c.temporary(column_sizes(v), dtype);
@@ -86,50 +130,39 @@ void products_of_images(Call& c, const Convolution& v, const Sizes& output) {
   products_of_each_image(c, v, 1);
 }
 
-// The gradients of one group, from contiguous tensors. `make(i)` gives the i-th its memory.
-struct GroupGradients {
-  Call& c;
-  const Convolution& v;
-  const std::vector<char>& wants;
-  std::function<const Tensor&(size_t)> make;
-
-  void sum_for_bias(const Tensor& gradient, const Sizes& dims, const Tensor& sums) const {
-    reduction_buffers(c, gradient, dims, sums, {.vector = element_size(v.input.dtype()) == 2 ? 8 : 4});
-  }
-
-  void plain(const Tensor& incoming) const {
-    Tensor columns;
-    const auto products = [&] {
-      if (!columns.defined()) columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
-      products_of_each_image(c, v, 1);
-    };
-    if (wants[0]) {
-      make(0);
-      products();
-    }
-    if (wants[2]) sum_for_bias(incoming, {0, 2, 3}, make(2));
-    if (!wants[1]) return;
-    make(1);
+// One group, from contiguous tensors.
+void plain_backward(Call& c, const Convolution& v, const Tensor& incoming, GradientsByGroup& gradients) {
+  Tensor columns;
+  const auto products = [&] {
+    if (!columns.defined()) columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
+    products_of_each_image(c, v, 1);
+  };
+  if (gradients.wanted(0)) {
+    gradients.make(0);
     products();
   }
+  if (gradients.wanted(2)) sum_for_bias(c, incoming, {0, 2, 3}, gradients.make(2));
+  if (!gradients.wanted(1)) return;
+  gradients.make(1);
+  products();
+}
 
-  void dilated(const Tensor& incoming) const {
-    for (size_t i = 0; i < 3; ++i)
-      if (wants[i]) make(i);
-    Tensor columns;
-    if (wants[0] || wants[1]) columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
-    const Sizes image_sizes(incoming.sizes().begin() + 1, incoming.sizes().end());
-    Sizes all_but_channels;
-    for (int64_t d = 1; d < int64_t(image_sizes.size()); ++d) all_but_channels.push_back(d);
-    for (int64_t image = 0; image < v.input.size(0); ++image) {
-      for (size_t i = 0; i < 2; ++i)
-        if (wants[i]) cublas_workspace(c);
-      if (!wants[2]) continue;
-      const Tensor of_image = alias(incoming, image_sizes, contiguous_strides(image_sizes), incoming->offset);
-      sum_for_bias(of_image, all_but_channels, c.temporary(Sizes{incoming.size(1)}, v.input.dtype()));
-    }
+void dilated_backward(Call& c, const Convolution& v, const Tensor& incoming, GradientsByGroup& gradients) {
+  for (size_t i = 0; i < 3; ++i) gradients.make(i);
+  Tensor columns;
+  if (gradients.wanted(0) || gradients.wanted(1))
+    columns = c.temporary(column_sizes(v, incoming.sizes()), v.input.dtype());
+  const Sizes image_sizes(incoming.sizes().begin() + 1, incoming.sizes().end());
+  Sizes all_but_channels;
+  for (int64_t d = 1; d < int64_t(image_sizes.size()); ++d) all_but_channels.push_back(d);
+  for (int64_t image = 0; image < v.input.size(0); ++image) {
+    for (size_t i = 0; i < 2; ++i)
+      if (gradients.wanted(i)) cublas_workspace(c);
+    if (!gradients.wanted(2)) continue;
+    const Tensor of_image = alias(incoming, image_sizes, contiguous_strides(image_sizes), incoming->offset);
+    sum_for_bias(c, of_image, all_but_channels, c.temporary(Sizes{incoming.size(1)}, v.input.dtype()));
   }
-};
+}
 
 }  // namespace
 
@@ -151,31 +184,14 @@ void slow_forward(Call& c, const Convolution& v) {
 }
 
 void slow_backward(Call& c, const Convolution& v, const Tensor& incoming) {
-  const auto& mask = c["output_mask"].booleans();
-  const std::vector<char> wants(mask.begin(), mask.end());
   const Tensor whole_input = c.contiguous(v.input), whole_weight = c.contiguous(v.weight);
-  const Sizes result_sizes[3] = {v.input.sizes(), v.weight.sizes(), Sizes{incoming.size(1)}};
-  const int64_t joined_along[3] = {1, 0, 0};
-  std::vector<Tensor> parts[3];
-  const auto make = [&](size_t i) -> const Tensor& {
-    if (v.groups == 1) {
-      c.allocate(i);
-      return c.result_tensor(i);
-    }
-    return parts[i].emplace_back(
-        c.temporary(part_sizes(result_sizes[i], joined_along[i], v.groups), v.input.dtype()));
-  };
-  const GroupGradients gradients{c, v, wants, make};
+  GradientsByGroup gradients(c, v, incoming);
   for (int64_t g = 0; g < v.groups; ++g) {
     const Tensor grad = part(c, incoming, 1, v.groups, g), input = part(c, whole_input, 1, v.groups, g);
     const Tensor weight = part(c, whole_weight, 0, v.groups, g), copy = c.contiguous(grad);
-    by_dilated_kernels(v) ? gradients.dilated(copy) : gradients.plain(copy);
+    (by_dilated_kernels(v) ? dilated_backward : plain_backward)(c, v, copy, gradients);
   }
-  if (v.groups == 1) return;
-  for (size_t i = 0; i < 3; ++i)
-    if (wants[i]) c.allocate(i);
-  for (size_t i = 3; i-- > 0;)
-    for (Tensor& made : parts[i]) made.reset();
+  gradients.join();
 }
 
 void slow_transposed_forward(Call& c, const Convolution& v) {
@@ -197,42 +213,30 @@ void slow_transposed_forward(Call& c, const Convolution& v) {
 }
 
 void slow_transposed_backward(Call& c, const Convolution& v, const Tensor& incoming) {
-  const auto& wants = c["output_mask"].booleans();
   const DType dtype = v.input.dtype();
   const Tensor whole_input = c.contiguous(v.input), whole_weight = c.contiguous(v.weight);
-  const Sizes result_sizes[3] = {v.input.sizes(), v.weight.sizes(), Sizes{incoming.size(1)}};
-  const int64_t joined_along[3] = {1, 0, 0};
-  std::vector<Tensor> parts[3];
-  const auto make = [&](size_t i) {
-    if (!wants[i]) return;
-    if (v.groups == 1) return c.allocate(i);
-    parts[i].push_back(c.temporary(part_sizes(result_sizes[i], joined_along[i], v.groups), dtype));
-  };
+  GradientsByGroup gradients(c, v, incoming);
   for (int64_t g = 0; g < v.groups; ++g) {
     const Tensor grad = part(c, incoming, 1, v.groups, g), input = part(c, whole_input, 1, v.groups, g);
     const Tensor weight = part(c, whole_weight, 0, v.groups, g);
-    if (wants[0]) {
+    if (gradients.wanted(0)) {
       const Tensor copy = c.contiguous(grad);
-      make(0);
+      gradients.make(0);
       const Tensor columns = c.temporary(column_sizes(v), dtype);
       products_of_each_image(c, v, 1);
     }
-    make(1);
-    make(2);
-    if (!wants[1] && !wants[2]) continue;
+    gradients.make(1);
+    const Tensor sums = gradients.make(2);
+    if (!gradients.wanted(1) && !gradients.wanted(2)) continue;
     const Tensor copy = c.contiguous(grad);
     const Tensor columns = c.temporary(column_sizes(v), dtype);
     products_of_each_image(c, v, 1);
-    if (!wants[2]) continue;
+    if (!gradients.wanted(2)) continue;
     Sizes all_but_channels{0};
     for (int64_t d = 2; d < copy.dim(); ++d) all_but_channels.push_back(d);
-    const Tensor& sums = v.groups == 1 ? c.result_tensor(2) : parts[2].back();
-    reduction_buffers(c, copy, all_but_channels, sums, {.vector = element_size(dtype) == 2 ? 8 : 4});
+    sum_for_bias(c, copy, all_but_channels, sums);
   }
-  for (size_t i = 0; i < 3; ++i)
-    if (wants[i]) c.allocate(i);
-  for (size_t i = 3; i-- > 0;)
-    for (Tensor& made : parts[i]) made.reset();
+  gradients.join();
 }
 
 }  // namespace metaprof
