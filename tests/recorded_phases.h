@@ -9,8 +9,26 @@
 
 #include "core/formats/json.h"
 #include "profiler/allocator/phases.h"
+#include "tests/read_file.h"
 
 namespace metaprof {
+
+/// A file of evidence that tools/recorded_phases.py wrote.
+class RecordedModels {
+ public:
+  explicit RecordedModels(const std::string& path) : text_(read_file(path)), document_(text_, path) {}
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    models().for_each_member([&](std::string_view name, const Json&) { names.emplace_back(name); });
+    return names;
+  }
+  Json of(const std::string& name) const { return models().at(name); }
+
+ private:
+  Json models() const { return document_.root().at("models"); }
+  std::string text_;
+  JsonDocument document_;
+};
 
 inline std::string row(std::string_view phase, int64_t step, const std::array<int64_t, 4>& bytes) {
   return fmt::format("{} {} allocated {} peak {} reserved {} peak {}", phase, step, bytes[0], bytes[1],

@@ -6,11 +6,10 @@
 Needs PyTorch 2.11. Every model of tests/data/branches/models.py is exported (models/NAME.pt2), and run for three steps of SGD, once with each
 condition. recorded.json has the allocator's statistics by phase. Names keep what was recorded before."""
 import argparse
-import json
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+from recorded_phases import models_of, phases_of_run, write_models
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/branches"
 sys.path.insert(0, str(FOLDER))
@@ -44,16 +43,7 @@ def export(name: str):
 
 
 def record(name: str, condition: str, metaprof: str) -> list:
-    with tempfile.TemporaryDirectory() as folder:
-        report = f"{folder}/report.json"
-        program = [sys.executable, __file__, "--train", name, "--condition", condition]
-        command = [metaprof, "run", "--device", "h200", "--workspaces", "none", "--json", report, "--", *program]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        (rank,) = json.loads(pathlib.Path(report).read_text())["ranks"]
-        return [{"phase": phase["phase"],
-                 "step": phase.get("step") or 0,
-                 "allocated": [phase["allocated_bytes"]["current"], phase["allocated_bytes"]["peak"]],
-                 "reserved": [phase["reserved_bytes"]["current"], phase["reserved_bytes"]["peak"]]} for phase in rank["phases"]]
+    return phases_of_run(metaprof, [sys.executable, __file__, "--train", name, "--condition", condition])
 
 
 def main():
@@ -70,14 +60,12 @@ def main():
     import models
 
     out = FOLDER / "recorded.json"
-    known = json.loads(out.read_text())["models"] if out.exists() else {}
+    known = models_of(out)
     for name in given.names or models.MODELS:
         export(name)
         known[name] = {condition: record(name, condition, given.metaprof) for condition in ("true", "false")}
         print(name, file=sys.stderr)
-    lines = [f"  {json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known)]
-    header = f'"torch": "{torch.__version__}", "device": "h200", "optimizer": "sgd", "steps": 3'
-    out.write_text("{" + header + ',\n "models": {\n' + ",\n".join(lines) + "\n }}\n")
+    write_models(out, known, torch.__version__)
 
 
 if __name__ == "__main__":

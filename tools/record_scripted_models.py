@@ -10,9 +10,10 @@ import argparse
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from recorded_phases import models_of, phases_of_run, write_models
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/graph_executor"
 sys.path.insert(0, str(FOLDER))
@@ -68,20 +69,8 @@ def export(name: str):
 
 def record(name: str, metaprof: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
-        report, plans = f"{folder}/report.json", f"{folder}/plans.json"
-        program = [sys.executable, __file__, "--train", name, "--plans", plans]
-        command = [metaprof, "run", "--device", "h200", "--workspaces", "none", "--json", report, "--", *program]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        (rank,) = json.loads(pathlib.Path(report).read_text())["ranks"]
-        phases = [
-            {
-                "phase": phase["phase"],
-                "step": phase.get("step") or 0,
-                "allocated": [phase["allocated_bytes"]["current"], phase["allocated_bytes"]["peak"]],
-                "reserved": [phase["reserved_bytes"]["current"], phase["reserved_bytes"]["peak"]],
-            }
-            for phase in rank["phases"]
-        ]
+        plans = f"{folder}/plans.json"
+        phases = phases_of_run(metaprof, [sys.executable, __file__, "--train", name, "--plans", plans])
         return {"phases": phases, **json.loads(pathlib.Path(plans).read_text())}
 
 
@@ -99,14 +88,12 @@ def main():
     import models
 
     out = FOLDER / "scripted.json"
-    known = json.loads(out.read_text())["models"] if out.exists() else {}
+    known = models_of(out)
     for name in given.names or models.MODELS:
         export(name)
         known[name] = record(name, given.metaprof)
         print(name, file=sys.stderr)
-    lines = [f"  {json.dumps(name)}: {json.dumps(known[name])}" for name in sorted(known)]
-    header = f'"torch": "{torch.__version__}", "device": "h200", "optimizer": "sgd", "steps": 3'
-    out.write_text("{" + header + ',\n "models": {\n' + ",\n".join(lines) + "\n }}\n")
+    write_models(out, known, torch.__version__)
 
 
 if __name__ == "__main__":

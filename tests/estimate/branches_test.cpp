@@ -3,26 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include "core/formats/json.h"
 #include "estimate/estimate.h"
 #include "reports/profile/profile_report.h"
-#include "tests/read_file.h"
 #include "tests/recorded_phases.h"
 
 namespace metaprof {
 namespace {
 
-const JsonDocument& recorded() {
-  static const std::string text = read_file("tests/data/branches/recorded.json");
-  static const JsonDocument document(text, "recorded.json");
-  return document;
-}
-
-std::vector<std::string> names() {
-  std::vector<std::string> names;
-  recorded().root().at("models").for_each_member(
-      [&](std::string_view name, const Json&) { names.emplace_back(name); });
-  return names;
+const RecordedModels& recorded() {
+  static const RecordedModels models("tests/data/branches/recorded.json");
+  return models;
 }
 
 Model model_named(const std::string& name) {
@@ -44,15 +34,14 @@ TEST_P(Branches, TakeMemoryAsRecorded) {
   const Model model = model_named(GetParam());
   for (const char* condition : {"true", "false"}) {
     const Estimate estimated = estimate(model, options_of(condition));
-    EXPECT_EQ(rows_of(estimated.report.memory.phases),
-              rows_of(recorded().root().at("models").at(GetParam()).at(condition)))
+    EXPECT_EQ(rows_of(estimated.report.memory.phases), rows_of(recorded().of(GetParam()).at(condition)))
         << condition;
     EXPECT_TRUE(estimated.report.memory.unmodelled.empty());
     EXPECT_FALSE(estimated.report.branches);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Branches, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Models, Branches, ::testing::ValuesIn(recorded().names()),
                          [](const auto& info) { return info.param; });
 
 TEST(BranchesReport, IsOfTheLargerPeakAndHasBoth) {

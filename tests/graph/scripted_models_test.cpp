@@ -11,7 +11,6 @@
 #include "estimate/compiled_model.h"
 #include "estimate/estimate.h"
 #include "step/compiled/executor/executor.h"
-#include "tests/read_file.h"
 #include "tests/recorded_phases.h"
 
 namespace metaprof {
@@ -20,17 +19,9 @@ namespace {
 using Kernel = std::vector<std::string>;
 using Kernels = std::vector<Kernel>;
 
-const JsonDocument& recorded() {
-  static const std::string text = read_file("tests/data/graph_executor/scripted.json");
-  static const JsonDocument document(text, "scripted.json");
-  return document;
-}
-
-std::vector<std::string> names() {
-  std::vector<std::string> names;
-  recorded().root().at("models").for_each_member(
-      [&](std::string_view name, const Json&) { names.emplace_back(name); });
-  return names;
+const RecordedModels& recorded() {
+  static const RecordedModels models("tests/data/graph_executor/scripted.json");
+  return models;
 }
 
 // --- What is fused and batched
@@ -77,7 +68,7 @@ const std::map<std::string, Kernel> kLeftInside = {{"highway", {"aten::mul", "at
 class ScriptedModel : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ScriptedModel, IsFusedAndTakesMemoryAsRecorded) {
-  const Json& expected = recorded().root().at("models").at(GetParam());
+  const Json expected = recorded().of(GetParam());
   const Model model = read_model("tests/data/graph_executor/models/" + GetParam() + ".pt2");
   RunOptions options;
   options.device = "h200";
@@ -104,7 +95,7 @@ TEST_P(ScriptedModel, IsFusedAndTakesMemoryAsRecorded) {
   EXPECT_EQ(sorted(gradients), kernels_of(expected.at("gradients")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ScriptedModel, ::testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Models, ScriptedModel, ::testing::ValuesIn(recorded().names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
