@@ -37,7 +37,7 @@ class Inputs:
         return made
 
 
-def on_host(tree: Any) -> Any:
+def copied_from_gpu(tree: Any) -> Any:
     """The same with copies of tensors that are on a GPU. Called before anything is recorded: it is none of the program's calls that copies them."""
     import torch
 

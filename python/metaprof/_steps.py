@@ -8,7 +8,7 @@ from typing import Any, Callable, Mapping, Optional
 
 from ._devices import DEFAULT, description_of
 from ._functions import run
-from ._inputs import Inputs, on_host
+from ._inputs import Inputs, copied_from_gpu
 from ._losses import fits, takes_target
 from ._optimizers import is_optimizer
 from ._program import Error
@@ -62,7 +62,7 @@ def write_program(module: Any, args: Any, path: str, kwargs: Optional[dict[str, 
     named = dict(kwargs or {})
     if isinstance(args, Mapping):
         named, args = {**args, **named}, ()
-    given, named = on_host((args if isinstance(args, tuple) else () if args is None else (args,), named))
+    given, named = copied_from_gpu((args if isinstance(args, tuple) else () if args is None else (args,), named))
     if isinstance(module, torch.nn.Module):
         text = _text(torch, module, given, named, loss, chosen)
     else:

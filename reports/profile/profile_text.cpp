@@ -174,7 +174,7 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
             comparison_text(*report.execution);
   if (report.branches)
     text += title(fmt::format(
-                "torch.cond: what follows from data (this report is of the condition {}; --condition)",
+                "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
                 report.branches->shown)) +
             comparison_text(*report.branches);
   if (!report.kv_cache.empty())

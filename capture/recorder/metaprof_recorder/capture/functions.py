@@ -200,7 +200,7 @@ class Functions:
         body = capture.now.enclosing
         capture.paused += 1
         try:
-            with capture.dispatch.off():  # a checkpointed region is computed again here
+            with capture.dispatch.off():  # a checkpointed region is recomputed here
                 tensors = unpack(context)
         finally:
             capture.paused -= 1
