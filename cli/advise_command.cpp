@@ -29,7 +29,7 @@ struct AdviseWords {
 
 int advise(const AdviseWords& words) {
   const Model model = read_model(words.model, words.run);
-  print_notes(warnings_of(model, words.run));
+  print_warnings(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));
   if (words.json != "-") print_text(advice_text(report, static_cast<size_t>(words.width)));

@@ -40,7 +40,7 @@ int show(Words words) {
   words.options.tree = words.tree || !one;
   words.options.tree_steps = words.options.run.step.steps;
   const Model model = read_model(words.model, words.options.run);
-  print_notes(warnings_of(model, words.options.run));
+  print_warnings(warnings_of(model, words.options.run));
   const CudagraphsReport report = cudagraphs(model, words.options);
   print_notes(report.notes);
   if (!words.json.empty()) write_result(words.json, cudagraphs_json(report));

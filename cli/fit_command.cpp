@@ -37,12 +37,14 @@ int fit(const Command& command, const FitWords& words) {
   const FitOptions& options = words.options;
   check_fit_options(options);
   const Model model = read_model_for(options.grid, words.model);
-  print_notes(warnings_of(model, options.grid.common));
-  const FitReport report = [&] {
+  const std::vector<std::string> warnings = warnings_of(model, options.grid.common);
+  print_warnings(warnings);
+  FitReport report = [&] {
     ProgressLine line("fit:");
     return metaprof::fit(model, options, [&](size_t done, size_t all) { line.tell(done, all); });
   }();
   print_notes(report.notes);
+  report.notes.insert(report.notes.begin(), warnings.begin(), warnings.end());
   if (!words.json.empty()) write_result(words.json, fit_json(report));
   if (words.json != "-") print_text(fit_text(report, static_cast<size_t>(words.width)));
   return report.all_fit() ? kFine : kFinding;

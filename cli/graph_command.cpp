@@ -58,7 +58,7 @@ int show(const Command& command, const GraphWords& words) {
   const Model model = read_model(words.model, options.run);
   RunOptions compiled = options.run;
   compiled.step.execution = Execution::graph;
-  print_notes(warnings_of(model, compiled));
+  print_warnings(warnings_of(model, compiled));
   const GraphExecutionReport report = graph_execution(model, options);
   if (!words.json.empty()) write_result(words.json, graph_execution_json(report));
   if (!words.dot.empty()) write_result(words.dot, report.dot);

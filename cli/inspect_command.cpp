@@ -32,7 +32,7 @@ struct InspectWords {
 
 int inspect(const InspectWords& words) {
   const WeightsReport report = inspect_weights(words.path, words.against);
-  for (const std::string& warning : report.warnings) print_note("warning: " + warning);
+  print_warnings(report.warnings);
   if (!words.json.empty()) write_result(words.json, weights_json(report));
   if (words.json != "-") print_text(weights_text(report, words.tensors, static_cast<size_t>(words.width)));
   for (const WeightsComparison& comparison : report.comparisons)

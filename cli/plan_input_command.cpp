@@ -31,7 +31,7 @@ struct PlanInputOptions {
 
 int plan_input(const Command& command, const PlanInputOptions& options) {
   const Model model = read_model(options.model, options.run);
-  print_notes(warnings_of(model, options.run));
+  print_warnings(warnings_of(model, options.run));
   if (model.is_trace()) refuse_step_options(command, "has no effect on a trace, whose steps are fixed");
   const Estimate result = estimate(model, options.run);
   print_note(workspace_note(result.report.workspaces));

@@ -125,7 +125,8 @@ int profile(const Command& command, const ProfileOptions& options) {
   (void)device_of(options.run);
   if (!options.run.framework.empty()) (void)framework_given(options.run);
   const Model model = read_model(options.model, options.run);
-  print_notes(warnings_of(model, options.run));
+  const std::vector<std::string> warnings = warnings_of(model, options.run);
+  print_warnings(warnings);
   if (model.is_trace()) {
     refuse_step_options(command, "has no effect on a trace, whose steps are fixed");
     if (command.was_given("--workspaces"))
@@ -135,6 +136,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   if (!options.write_program.empty())
     write_result(options.write_program, to_text(with_inputs(model, options.run)));
   Estimate result = estimate_of(model, options);
+  result.report.warnings = warnings;
   if (options.run.step.execution == Execution::graph && !model.is_trace())
     result.report.execution = {.eager = eager_figures(model, options.run),
                                .graph = execution_figures(result.report)};

@@ -83,7 +83,7 @@ int replay_on_device(const Command& command, const ReplayOptions& given) {
   options.device = RunOptions().device;  // until the real one is known
   options.memory = {};
   const Model model = read_model(given.model, options);
-  print_notes(warnings_of(model, options));
+  print_warnings(warnings_of(model, options));
 
   const cuda::CudaDevice device(ordinal);
   cuda::StepReplay step(device);

@@ -35,13 +35,15 @@ struct SweepWords {
 int sweep(const Command& command, const SweepWords& words) {
   check_epoch_options(command, words.epoch);
   const Model model = read_model_for(words.grid, words.model);
-  print_notes(warnings_of(model, words.grid.common));
-  const SweepReport report = [&] {
+  const std::vector<std::string> warnings = warnings_of(model, words.grid.common);
+  print_warnings(warnings);
+  SweepReport report = [&] {
     ProgressLine line("sweep:");
     return metaprof::sweep(model, words.grid, words.epoch, words.shard,
                            [&](size_t done, size_t all) { line.tell(done, all); });
   }();
   print_notes(report.notes);
+  report.notes.insert(report.notes.begin(), warnings.begin(), warnings.end());
   if (!words.json.empty()) write_result(words.json, sweep_json(report));
   if (!words.csv.empty()) write_result(words.csv, sweep_csv(report));
   if (words.json != "-" && words.csv != "-") print_text(sweep_text(report, static_cast<size_t>(words.width)));

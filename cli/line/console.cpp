@@ -21,6 +21,10 @@ void print_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) print_note(note);
 }
 
+void print_warnings(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) print_note("warning: " + warning);
+}
+
 bool colour_on_stdout(std::string_view when) {
   if (when != "auto") return when == "always";
   const auto is_set = [](const char* variable) {

@@ -14,6 +14,7 @@ void message(std::string_view text);
 /// On stderr: what a reader should know besides the results. Empty ones are left out.
 void print_note(const std::string& note);
 void print_notes(const std::vector<std::string>& notes);
+void print_warnings(const std::vector<std::string>& warnings);  ///< each with "warning: " before it
 
 /// Whether stdout gets colours. `when`: always, never, or auto: it is a terminal, and NO_COLOR is not set (no-color.org).
 bool colour_on_stdout(std::string_view when);

@@ -320,7 +320,7 @@ Program traced_with_inputs(const Model& model, const RunOptions& options) {
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
   std::vector<std::string> warnings;
   const auto warn = [&](const std::string& warning) {
-    warnings.push_back("warning: " + std::string(Error(warning).what()));
+    warnings.emplace_back(Error(warning).what());
   };
   for (const std::string& warning : model.program.warnings) warn(warning);
   for (const auto& [symbol, what] : model.program.assumed)

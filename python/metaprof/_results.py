@@ -150,8 +150,15 @@ class Profile(_Step):
 
     def __repr__(self) -> str:
         verdict = self.json["verdict"]
-        return (f"{'FITS' if self.fits else 'DOES NOT FIT'} {self.json['device']}: needs {_size(verdict['reserved_bytes'])}"
-                f" + {_size(verdict['outside_bytes'])} outside the allocator of {_size(verdict['memory_bytes'])}")
+        return "\n".join([
+            f"{'FITS' if self.fits else 'DOES NOT FIT'} {self.json['device']}: needs {_size(verdict['reserved_bytes'])}"
+            f" + {_size(verdict['outside_bytes'])} outside the allocator of {_size(verdict['memory_bytes'])}",
+            *(f"warning: {text}" for text in self.warnings)])
+
+    @property
+    def warnings(self) -> list[str]:
+        """What one should know of the program: what it lacks, and what was assumed."""
+        return list(self.json["warnings"])
 
     @property
     def total_mb(self) -> float:
@@ -298,6 +305,9 @@ class Diff(_Result):
     def to_pandas(self) -> "pandas.DataFrame":
         return _frame(self.rows)
 
+    def __repr__(self) -> str:
+        return "\n".join(f"{row['figure']}: {row['before']} before, {row['after']} after" for row in self.rows) or "no differences"
+
     def _repr_html_(self) -> str:
         options = "; ".join(self.json["options"])
         return (f"<p>{html.escape(options)}</p>"
@@ -325,11 +335,16 @@ class Run(_Step):
     def fits(self) -> bool:
         return all(rank["fits"] for rank in self.ranks)
 
+    def __repr__(self) -> str:
+        peak, status = self.peak, self.exit_status
+        return (f"{'FITS' if self.fits else 'DOES NOT FIT'} {self.json['device']}: {_size(peak.allocated)} allocated and {_size(peak.reserved)} reserved"
+                f" at the peak, in {peak.phase}" + (f"; the program ended with {status}" if status else ""))
+
     def _repr_html_(self) -> str:
         return self._page(" ".join(self.json["program"]), self.fits, self.json["device"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Captured(Run):
     """What a captured function did; and a model for profile, fit, sweep: the path of a captured program."""
 

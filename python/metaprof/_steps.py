@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import os
+import re
+import tempfile
+import re
 from typing import Any, Callable, Mapping, Optional
 
 from ._devices import DEFAULT, description_of
@@ -11,7 +15,7 @@ from ._functions import run
 from ._inputs import Inputs, copied_from_gpu
 from ._losses import fits, takes_target
 from ._optimizers import is_optimizer
-from ._program import Error
+from ._program import Error, call
 from ._recorder import recording
 from ._script import NoScalar, Script
 from ._stand_ins import random_state, standing_in
@@ -20,6 +24,8 @@ from ._stand_ins import random_state, standing_in
 FOLLOWED = ("batch", "sequence", "set", "precision", "steps", "mode", "hooks", "channels_last", "zero_grad_to_none", "clip_norm", "clip_value")
 #: Options that change a model which the command line has read. The source of a module says them.
 OF_EXPORTS = ("lora", "base_weights", "kv_cache", "grad", "create_graph", "hvp", "execution")
+
+LITTLE = 1e-3  #: change of a peak with which steps are still the same, whatever number they read
 
 
 def rest_of(model: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,7 +114,20 @@ def _captured(torch: Any, module: Any, inputs: Inputs, loss: Optional[Callable[.
 def _text_of(torch: Any, steps: Callable[[Any], None], options: Mapping[str, Any]) -> str:
     """The program of what `steps` calls, which is given the recording."""
     library = recording()
-    made = library.Recording(torch, description_of(options.get("device")))
+    try:
+        return _recorded(torch, steps, options).text()
+    except Error as error:
+        if not isinstance(error.__cause__, library.Unread):
+            raise
+        text = _whatever_it_reads(torch, steps, options)
+        if text is None:
+            raise
+        return text
+
+
+def _recorded(torch: Any, steps: Callable[[Any], None], options: Mapping[str, Any], tried: Optional[int] = None) -> Any:
+    library = recording()
+    made = library.Recording(torch, description_of(options.get("device")), tried)
     try:
         with random_state(), made:
             steps(made)
@@ -120,7 +139,43 @@ def _text_of(torch: Any, steps: Callable[[Any], None], options: Mapping[str, Any
         raise Error(f"the model cannot be called with these arguments: {_first_line(error)}") from error
     if made.capture.refused:
         raise Error(f"the model's calls cannot be captured: {made.capture.refused}")
-    return made.text()
+    return made
+
+
+def _whatever_it_reads(torch: Any, steps: Callable[[Any], None], options: Mapping[str, Any]) -> Optional[str]:
+    """The program of steps that read numbers which nothing tells, if small and large ones lead to the same memory. None: they do not."""
+    try:
+        small, large = (_recorded(torch, steps, options, tried) for tried in (0, 1))
+        texts = small.text(), large.text()
+        change = 0.0 if _but_for_numbers(texts[0]) == _but_for_numbers(texts[1]) else _largest_change(*texts)
+    except Error:
+        return None
+    if change > LITTLE:
+        return None
+    small.capture.warn("with large numbers in their place, " + (f"peaks change by up to {change:.4%}" if change else "the steps make the same calls"))
+    return str(small.text())
+
+
+def _but_for_numbers(text: str) -> str:
+    """A program without its real numbers, which decide neither sizes nor what is called, and without its warnings."""
+    text = re.sub(r"^warning .*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w.%])-?(\d+\.\d*(e[-+]?\d+)?|\d+e[-+]?\d+|inf|nan)(?![\w.])", "real", text)
+
+
+def _largest_change(*texts: str) -> float:
+    """Of the peak of a phase, between two programs of the same steps."""
+    peaks = []
+    with tempfile.TemporaryDirectory() as folder:
+        for text in texts:
+            path = os.path.join(folder, "steps.mp")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            report, _ = call(["profile", path])
+            peaks.append([(phase["phase"], phase["allocated_bytes"]["peak"]) for phase in report["phases"]])
+    first, second = peaks
+    if [name for name, _ in first] != [name for name, _ in second]:
+        return 1.0
+    return max(abs(peak / other - 1) for (_, peak), (_, other) in zip(first, second))
 
 
 def _first_line(error: BaseException) -> str:

@@ -41,7 +41,8 @@ def outputs(notebook):
             if "data" in each and "text/html" not in each["data"]]
 
 
-NOTEBOOKS = {"names_and_files.ipynb": (), "three_models.ipynb": ("torch", "torchvision", "timm", "transformers")}
+NOTEBOOKS = {"names_and_files.ipynb": (), "three_models.ipynb": ("torch", "torchvision", "timm", "transformers"), "cell.ipynb": ("torch",),
+             "trainer_callback.ipynb": ("torch", "transformers", "accelerate"), "lightning_callback.ipynb": ("torch", "lightning")}
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
@@ -58,3 +59,29 @@ def test_a_notebook_runs_and_shows_what_it_shows(name):
     run = nbformat.from_dict(json.loads(json.dumps(kept)))
     NotebookClient(run, timeout=600, kernel_name="python3", resources={"metadata": {"path": folder}}).execute(env=environment())
     assert outputs(run) == outputs(kept)
+
+
+CALLBACKS = {"hugging_face.py": (("transformers", "accelerate"), "72826880 bytes at the peak, in backward"),
+             "lightning_module.py": (("lightning",), "23592448 bytes at the peak, in optimizer")}
+
+
+@pytest.mark.parametrize("name", CALLBACKS)
+def test_a_trainer_with_a_callback(name, tmp_path):
+    needed, said = CALLBACKS[name]
+    for module in ("torch", *needed):
+        pytest.importorskip(module, reason=f"{module} is not here")
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "examples", "callbacks", name)], cwd=tmp_path, env=environment(), capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "metaprof: FITS rtx4090: " in done.stderr and done.stdout.splitlines()[-1] == said
+
+
+def test_tests_of_memory(tmp_path):
+    pytest.importorskip("torch", reason="torch is not here")
+    test = tmp_path / "test_memory.py"
+    test.write_text(open(os.path.join(ROOT, "examples", "callbacks", "test_memory.py")).read())
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "metaprof.integrations.testing", "--metaprof-device", "rtx4090", str(test)]
+    for _ in range(2):  # the first time writes the baseline
+        done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
+    assert (tmp_path / "step.json").exists()

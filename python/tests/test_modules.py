@@ -1,5 +1,8 @@
 """Modules: their forward is captured in this process, on a device that is not there."""
 
+import itertools
+import threading
+
 import pytest
 
 import metaprof
@@ -171,3 +174,88 @@ def test_no_loss_is_an_error():
         metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 5),))
     with pytest.raises(metaprof.Error, match="an nn.Module, a function that trains, or a path, not int"):
         metaprof.profile(3, (torch.zeros(2, 5),))
+
+
+class Scaled(torch.nn.Linear):
+    """Reads a number of its activations: as a factor, or in order to decide."""
+
+    def __init__(self, decides):
+        super().__init__(64, 64)
+        self.decides = decides
+
+    def forward(self, x):
+        y = super().forward(x)
+        largest = y.abs().max().item()
+        if self.decides and largest > 1:
+            y = torch.cat([y] * self.decides)
+        return (y / largest).sum()
+
+
+def test_a_number_that_nothing_tells_may_be_any():
+    result = metaprof.profile(Scaled(0), (torch.empty(32, 64, device="meta"),))
+    assert result.warnings[-1] == "with large numbers in their place, the steps make the same calls"
+    assert "reads data of the device that nothing tells, taken to be " in result.warnings[0]
+    assert "test_modules.py" in result.warnings[0] and repr(result).endswith("warning: " + result.warnings[-1])
+
+
+def test_a_number_that_decides_little_is_said_to():
+    class Little(Scaled):
+        def forward(self, x):
+            y = torch.nn.Linear.forward(self, x)
+            return y.sum() + (torch.zeros(1, device=y.device) if y.max().item() > 1 else 0)
+
+    result = metaprof.profile(Little(0), (torch.empty(16384, 64, device="meta"),))
+    assert result.warnings[-1].startswith("with large numbers in their place, peaks change by up to 0.0")
+
+
+def test_a_number_that_decides_is_refused():
+    with pytest.raises(metaprof.Error, match="reads data of the device that nothing tells without running the program"):
+        metaprof.profile(Scaled(4), (torch.empty(32, 64, device="meta"),))
+
+
+def training():
+    """Losses of a small model on the host, a step each."""
+    numbers = torch.Generator().manual_seed(1)
+    model = torch.nn.Linear(8, 8, bias=False)
+    with torch.no_grad():
+        model.weight.copy_(torch.randn(8, 8, generator=numbers))
+    optimizer, x = torch.optim.AdamW(model.parameters()), torch.randn(16, 8, generator=numbers)
+    while True:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        yield loss.item()
+
+
+def step_of(model):
+    optimizer = torch.optim.AdamW(model.parameters())
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+    return step
+
+
+def test_eight_threads_at_once_beside_one_that_trains():
+    x = torch.empty(4, 16, 64)
+    models = [torch.nn.TransformerEncoderLayer(64, heads, batch_first=True) for heads in (1, 2, 4, 8)]
+    jobs = [(model, {"loss": lambda output: output.sum()}) for model in models] + [(step_of(model), {}) for model in models]
+
+    def phases(job):
+        return [(phase["phase"], phase["allocated_bytes"], phase["reserved_bytes"]) for phase in metaprof.profile(job[0], (x,), **job[1]).json["phases"]]
+
+    alone, together, stop, losses = [phases(job) for job in jobs], {}, threading.Event(), []
+    trains = threading.Thread(target=lambda: losses.extend(itertools.takewhile(lambda _: not stop.is_set(), training())))
+    threads = [threading.Thread(target=lambda i=i: together.update({i: phases(jobs[i])})) for i in range(len(jobs))]
+    for thread in (trains, *threads):
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    trains.join()
+    assert [together.get(i) for i in range(len(jobs))] == alone
+    assert losses and losses == list(itertools.islice(training(), len(losses)))

@@ -159,6 +159,7 @@ std::string profile_json(const ProfileReport& report) {
   json["model"] = report.model;
   json["device"] = report.device;
   json["framework"] = {{"version", report.framework}, {"reason", report.framework_reason}};
+  json["warnings"] = report.warnings;
   json["of_run"] = report.of_run;
   json["device_memory"] = report.device_memory.count;
   json["options"] = options_json(report);

@@ -1,4 +1,5 @@
 """Optimizers in a captured program: where their constructors and steps begin and end, and whose parameters they have."""
+import threading
 import weakref
 
 from metaprof_recorder.text.arguments import words
@@ -19,12 +20,16 @@ class Optimizers:
 
     def begin(self):
         """Its constructor or its step; what another one calls within is part of it."""
+        if self._is_of_another_thread():
+            return
         self._depth += 1
         if self._depth == 1:
             self._capture.step("optimizer_enter()")
 
     def end(self, optimizer, what):
         """`what`: "made" or "step"."""
+        if self._is_of_another_thread():
+            return
         capture = self._capture
         self._depth -= 1
         if self._depth or not capture.active():
@@ -35,3 +40,6 @@ class Optimizers:
         parameters = "[" + ", ".join(f"%{capture.values.use(tensor)}" for tensor in tensors) + "]" if plain else "None"
         kind = f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
         capture.call(f"step::optimizer_leave({number}, {words(what)}, {words(kind)}, {parameters})")
+
+    def _is_of_another_thread(self):
+        return threading.get_ident() != self._capture.thread

@@ -6,6 +6,7 @@ import types
 
 NOTHING_TO_DO = ("synchronize", "set_device", "empty_cache", "_lazy_init", "init", "reset_peak_memory_stats", "ipc_collect")
 NO_BYTES = ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")
+CUDNN_MODES = {"RNN_RELU": 0, "RNN_TANH": 1, "LSTM": 2, "GRU": 3}  # cudnnRNNMode_t
 WARP, THREADS = 32, 2048  # of all devices since capability 5.0, but those of capability 7.5 and from 8.6 on: threads of a multiprocessor
 
 
@@ -15,12 +16,15 @@ class NoTensor:
 
 def install(torch, patches, description, is_here):
     """`description`: name, capability (major, minor), memory_bytes and multiprocessors of the device. `is_here()`: whether there is one for this thread."""
-    def says(original, answer):
+    def answers_with(original, function):
         @functools.wraps(original)
         def call(*arguments, **options):
-            return answer if is_here() else original(*arguments, **options)
+            return (function if is_here() else original)(*arguments, **options)
 
         return call
+
+    def says(original, answer):
+        return answers_with(original, lambda *_, **__: answer)
 
     patches.set(torch._subclasses, "FakeTensor", NoTensor)
     for name in ("init_gpu_context", "init_cuda_context"):  # the latter up to 2.7: it would prepare a device
@@ -40,9 +44,20 @@ def install(torch, patches, description, is_here):
                "get_device_properties": properties, "get_device_name": properties.name, "get_device_capability": (properties.major, properties.minor),
                **dict.fromkeys(NOTHING_TO_DO), **dict.fromkeys(NO_BYTES, 0)}
     patches.set(torch.cuda, "is_bf16_supported", _is_bf16_supported(torch, properties.major))
+    _install_cudnn(torch, patches, says, answers_with)
     for name, answer in answers.items():
         if hasattr(torch.cuda, name):
             patches.set(torch.cuda, name, says(getattr(torch.cuda, name), answer))
+
+
+def _install_cudnn(torch, patches, says, answers_with):
+    """What modules ask about cuDNN, of which a torch that was built for the CPU knows nothing."""
+    cudnn, rnn = torch.backends.cudnn, importlib.import_module("torch.backends.cudnn.rnn")
+    patches.set(cudnn, "is_available", says(cudnn.is_available, True))
+    patches.set(cudnn, "is_acceptable", answers_with(
+        cudnn.is_acceptable, lambda tensor: cudnn.enabled and tensor.is_cuda and tensor.dtype in cudnn.CUDNN_TENSOR_DTYPES))
+    patches.set(torch, "_use_cudnn_rnn_flatten_weight", says(torch._use_cudnn_rnn_flatten_weight, True))
+    patches.set(rnn, "get_cudnn_mode", answers_with(rnn.get_cudnn_mode, CUDNN_MODES.__getitem__))
 
 
 def _is_bf16_supported(torch, major):

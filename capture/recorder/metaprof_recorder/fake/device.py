@@ -14,12 +14,13 @@ class FakeDevice:
     kinds = (FakeTensor,)
     calls_hooks_of_modules = False  # they are hooks of nodes, which nobody but an engine knows
 
-    def __init__(self, torch, sources):
+    def __init__(self, torch, sources, tried=None):
+        """`tried`: of numbers that nothing tells (values.py)."""
         self._torch = torch
         self._tensor, self._device = torch.Tensor, torch.device
         self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
         self._mode = Mode(self)
-        self._values = Values(torch, sources, self)
+        self._values = Values(torch, sources, self, tried)
         self._engine = Engine(torch, lambda: self.capture.values.living())
         self._thread = None
         self._asks_a_driver = guards.asks_a_driver(torch)

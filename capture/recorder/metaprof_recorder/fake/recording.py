@@ -7,7 +7,7 @@ from metaprof_recorder.capture import capture
 from metaprof_recorder.fake import cuda, guards
 from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
-from metaprof_recorder.fake.values import Refused  # noqa: F401 - for who records
+from metaprof_recorder.fake.values import Refused, Unread  # noqa: F401 - for who records
 from metaprof_recorder.program import sources
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import functorch_wrappers
@@ -20,11 +20,11 @@ LOCK = threading.RLock()  # functions of torch are replaced meanwhile
 class Recording:
     """What is called while it is entered is captured, on the thread that entered it."""
 
-    def __init__(self, torch, description):
-        """`description`: of the device (cuda.py)."""
+    def __init__(self, torch, description, tried=None):
+        """`description`: of the device (cuda.py). `tried`: 0 or 1, which number is told where nothing tells one; None: `Unread` is raised there."""
         self._torch, self._description = torch, description
         own = sources.Sources(os.path.dirname(torch.__file__))
-        self.device = FakeDevice(torch, own)
+        self.device = FakeDevice(torch, own, tried)
         self.capture = capture.Capture(torch, own, functorch_wrappers.Wrappers(torch), self.device)
         self.device.capture = self.capture
         self._tags = tags.Tags(torch, self.capture, places=False)
@@ -74,7 +74,7 @@ class Recording:
     def observe(self):
         """Phases are those of what is called from here on (steps.py), until the function that is returned is called."""
         self.phase(None, 0)
-        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture.program.lines))
+        self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture.program.lines), self.device.is_here)
         self._rows = self._steps.rows
         self._steps.install()
         return self._steps.phases.finish

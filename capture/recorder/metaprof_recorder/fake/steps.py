@@ -5,10 +5,10 @@ from metaprof_recorder.phases.training_step import Phases, Segment
 
 
 class Steps:
-    """`cut()` ends a stretch and gives its number; `lines()` says how many lines there are so far."""
+    """`cut()` ends a stretch and gives its number; `lines()` says how many lines there are so far; `is_here()`: whether a thread is the one that counts."""
 
-    def __init__(self, torch, patches, cut, lines):
-        self._torch, self._patches, self._cut, self._lines = torch, patches, cut, lines
+    def __init__(self, torch, patches, cut, lines, is_here):
+        self._torch, self._patches, self._cut, self._lines, self._is_here = torch, patches, cut, lines, is_here
         self.rows = []  # (phase, step, first cut, last cut)
         self.phases = Phases(self._measure, lambda row: self.rows.append((row.phase, row.step, row.first, row.last)))
         self._depth = {}  # of calls within calls, by what they are
@@ -27,8 +27,12 @@ class Steps:
         for owner, name in ((torch.nn.utils, "clip_grad_norm_"), (torch.nn.utils, "clip_grad_value_")):
             self._around(owner, name, self.phases.gradients_are_prepared, lambda: None)
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-        self._patches.later(register_optimizer_step_pre_hook(lambda *_: self.phases.optimizer_begins()).remove)
-        self._patches.later(register_optimizer_step_post_hook(lambda *_: self.phases.optimizer_ends()).remove)
+        self._patches.later(register_optimizer_step_pre_hook(lambda *_: self._if_here(self.phases.optimizer_begins)).remove)
+        self._patches.later(register_optimizer_step_post_hook(lambda *_: self._if_here(self.phases.optimizer_ends)).remove)
+
+    def _if_here(self, function):
+        if self._is_here():
+            function()
 
     def forward_begins(self):
         """Of an outermost module. Within a backward, what a checkpoint computes again is none."""
@@ -44,6 +48,8 @@ class Steps:
 
         @functools.wraps(original)
         def call(*arguments, **options):
+            if not self._is_here():
+                return original(*arguments, **options)
             self._depth[name] = self._depth.get(name, 0) + 1
             if self._depth[name] == 1:
                 begins()

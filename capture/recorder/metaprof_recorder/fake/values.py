@@ -31,16 +31,26 @@ def _grouped_product(a, b, offsets=None, bias=None, out_dtype=None):
 RULES = {"aten::_cudnn_rnn_flatten_weight": _flattened, "aten::_grouped_mm": _grouped_product}  # in place of torch's own
 
 
+# What stands for a number that nothing tells: a small one, then a large one. If the steps are the same with both, they do not depend on it,
+# as far as two answers can tell.
+REALS, INTEGERS, CONDITIONS = (2.0**-20, 2.0**20), (1, 1 << 20), (False, True)
+
+
 class Refused(Exception):
     """What cannot be captured: where, what, and what to do, in one line."""
 
 
+class Unread(Refused):
+    """A number of the device is read that nothing tells."""
+
+
 class Values:
-    def __init__(self, torch, sources, device):
+    def __init__(self, torch, sources, device, tried=None):
+        """`tried`: which of the two numbers is told where nothing tells one; None: the program is refused there."""
         limits = Limits("")
         assumptions = Assumptions("", sources)
         answers = Answers(torch, limits, assumptions, None, sources)
-        self._watch = FakeWatch(torch, limits, assumptions, answers, sources, device)
+        self._watch = FakeWatch(torch, limits, assumptions, answers, sources, device, tried)
         self._torch, self._sources, self._device = torch, sources, device
         self._operators = {}
 
@@ -130,10 +140,10 @@ class HigherOrder:
 class FakeWatch(Watch):
     """The device has no data to give: where the host reads, the answer stands for the read."""
 
-    def __init__(self, torch, limits, assumptions, answers, sources, device):
+    def __init__(self, torch, limits, assumptions, answers, sources, device, tried):
         super().__init__(torch, limits, assumptions, answers, NoHook(), NoGraphs(), lambda storage: storage._cdata)
         self._is_plain[FakeTensor] = True
-        self._sources, self._fake = sources, device
+        self._sources, self._fake, self._tried = sources, device, tried
         self._draw = 0
 
     def _draws(self, options):
@@ -164,9 +174,15 @@ class FakeWatch(Watch):
         found, source = self._answers.of(recipe, self._storages)
         if found is None:
             found, _ = self._answers.assumed_number(arguments[0], source)
-        if found is None:
-            raise Refused(read(self._sources, operator.overload))
-        return found
+        return self._tried_number(operator, arguments) if found is None else found
+
+    def _tried_number(self, operator, arguments):
+        if self._tried is None or not isinstance(arguments[0], self._tensor):
+            raise Unread(read(self._sources, operator.overload))
+        dtype = arguments[0].dtype
+        pair = CONDITIONS if dtype == self._torch.bool else REALS if dtype.is_floating_point else INTEGERS
+        self._fake.capture.warn(f"{place(self._sources)}: {operator.overload} reads data of the device that nothing tells, taken to be {pair[self._tried]}")
+        return pair[self._tried]
 
     def _call_of_unknown_size(self, operator, keys, arguments, options, recipe):
         found, _ = self._answers.of(recipe, self._storages)
