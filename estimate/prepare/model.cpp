@@ -319,9 +319,7 @@ Program traced_with_inputs(const Model& model, const RunOptions& options) {
 
 std::vector<std::string> warnings_of(const Model& model, const RunOptions& options) {
   std::vector<std::string> warnings;
-  const auto warn = [&](const std::string& warning) {
-    warnings.emplace_back(Error(warning).what());
-  };
+  const auto warn = [&](const std::string& warning) { warnings.emplace_back(Error(warning).what()); };
   for (const std::string& warning : model.program.warnings) warn(warning);
   for (const auto& [symbol, what] : model.program.assumed)
     if (std::ranges::none_of(options.settings, [setting = symbol + "="](const std::string& set) {

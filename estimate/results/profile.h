@@ -60,7 +60,7 @@ struct ProfileReport {
   std::string
       framework_reason;  ///< "as asked", "which wrote the model", "which ran the program", "the newest that is known"
   std::vector<std::string> warnings;  ///< what a reader should know of the program, one line each
-  std::vector<std::string> of_run;  ///< names of options that the program's own run decided; empty: none
+  std::vector<std::string> of_run;    ///< names of options that the program's own run decided; empty: none
   Bytes device_memory;
   /// When memory runs out: what would be reserved, and what allocated, without a limit.
   std::optional<Bytes> needed_memory, needed_allocated;
