@@ -30,6 +30,8 @@ def install(torch, patches, description, is_here):
     for name in ("init_gpu_context", "init_cuda_context"):  # the latter up to 2.7: it would prepare a device
         if hasattr(torch._subclasses.fake_tensor, name):
             patches.set(torch._subclasses.fake_tensor, name, says(getattr(torch._subclasses.fake_tensor, name), None))
+    kind = torch._subclasses.fake_tensor.FakeTensor  # which is asked by torch in C++, and that calls a mode
+    patches.set(kind, "is_cuda", property(lambda tensor: tensor.fake_device.type == "cuda" and not tensor.fake_mode.in_kernel_invocation))
     patches.set(torch.nn.Module, "_apply", _apply(torch, is_here))
     patches.set(torch.Tensor, "data_ptr", _data_ptr(torch))
     for module in ("torch.optim.optimizer", "torch.utils._foreach_utils"):

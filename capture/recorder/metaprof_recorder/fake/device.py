@@ -6,6 +6,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from metaprof_recorder.fake import attention, guards, recurrent
 from metaprof_recorder.fake.backward import Engine
+from metaprof_recorder.fake.shapes import Shapes
 from metaprof_recorder.fake.values import Values
 
 
@@ -19,6 +20,7 @@ class FakeDevice:
         self._torch = torch
         self._tensor, self._device = torch.Tensor, torch.device
         self._fake = Propagation(allow_fallback_kernels=False, allow_non_fake_inputs=True)
+        self.shapes = Shapes(torch, self._fake)
         self._mode = Mode(self)
         self._values = Values(torch, sources, self, tried)
         self._engine = Engine(torch, lambda: self.capture.values.living())

@@ -60,7 +60,7 @@ class Values:
             operator = self._operators[overload] = FakeOperator.of(self._torch, overload, self._device)
         try:
             if operator.only_looks:
-                return overload(*arguments, **options)
+                return self._device.shapes.call(overload, arguments, options)
             if operator.rule is not None:
                 return operator.rule(*arguments, **options)
             return self._watch._call(operator, None, arguments, options)
@@ -128,7 +128,7 @@ class FakeOperator(Operator):
     def pass_on(self, hook, keys, arguments, options):
         if self.base == "_to_copy" and not isinstance(arguments[0], FakeTensor):
             arguments = self._device.on_host(arguments[0]), *arguments[1:]  # up to 2.8, torch would copy to a real device
-        return self.overload(*arguments, **options)
+        return self._device.shapes.call(self.overload, arguments, options)
 
 
 class HigherOrder:
