@@ -74,6 +74,20 @@ std::vector<std::string> left_out(const RecordedDevice& device, const Capture& c
   return warnings;
 }
 
+// What the program was told where nothing told it: its steps followed that.
+std::vector<std::string> told(const std::vector<DataRead>& reads) {
+  std::vector<std::string> warnings;
+  for (const DataRead& read : reads) {
+    const bool is_unknown = read.source == "unknown";
+    if (!is_unknown && read.source != "assumed") continue;
+    warnings.push_back(
+        fmt::format("{}{} read data of the device, {}× in the run: the steps are those of {}",
+                    read.line.empty() ? "" : read.line + ": ", read.op, read.count,
+                    is_unknown ? "zero, because it could not be computed" : "what was assumed"));
+  }
+  return warnings;
+}
+
 // A real card's name; of one that is not known its title as a word, which --device has to explain then.
 std::string name_of_card(std::string title) {
   for (const Hardware& known : known_hardware())
@@ -115,6 +129,8 @@ std::vector<std::pair<int, Program>> captured_programs(const std::vector<Recorde
     capture.workspaces = options.workspaces;
     add_measurement(capture, process.devices[0]);
     for (std::string& warning : left_out(process.devices[0], capture, ended))
+      program.warnings.push_back(std::move(warning));
+    for (std::string& warning : told(process.devices[0].reads))
       program.warnings.push_back(std::move(warning));
     program.name = options.save.empty() ? "run" : std::filesystem::path(options.save).stem().string();
     const int number = process.rank().value_or(static_cast<int>(programs.size()));

@@ -152,7 +152,7 @@ def _whatever_it_reads(torch: Any, steps: Callable[[Any], None], options: Mappin
         return None
     if change > LITTLE:
         return None
-    small.capture.warn("with large numbers in their place, " + (f"peaks change by up to {change:.4%}" if change else "the steps make the same calls"))
+    small.capture.warn("with large numbers in their place, " + (f"peaks and FLOPs change by up to {change:.4%}" if change else "the steps make the same calls"))
     return str(small.text())
 
 
@@ -163,19 +163,19 @@ def _but_for_numbers(text: str) -> str:
 
 
 def _largest_change(*texts: str) -> float:
-    """Of the peak of a phase, between two programs of the same steps."""
-    peaks = []
+    """Of the peak of a phase or of FLOPs, between two programs of the same steps."""
+    figures = []
     with tempfile.TemporaryDirectory() as folder:
         for text in texts:
             path = os.path.join(folder, "steps.mp")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             report, _ = call(["profile", path])
-            peaks.append([(phase["phase"], phase["allocated_bytes"]["peak"]) for phase in report["phases"]])
-    first, second = peaks
-    if [name for name, _ in first] != [name for name, _ in second]:
+            figures.append([(phase["phase"], phase["allocated_bytes"]["peak"]) for phase in report["phases"]]
+                           + [(part, report["flops"][part]) for part in ("forward", "backward", "recompute")])
+    if [name for name, _ in figures[0]] != [name for name, _ in figures[1]]:
         return 1.0
-    return max(abs(peak / other - 1) for (_, peak), (_, other) in zip(first, second))
+    return max(abs(one - other) / max(one, other, 1) for (_, one), (_, other) in zip(*figures))
 
 
 def _first_line(error: BaseException) -> str:

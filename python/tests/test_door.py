@@ -95,7 +95,7 @@ def test_numbers_that_are_known_are_read_and_others_are_refused_by_line():
     assert other == 2 * known
     assert metaprof.profile(Normed(4, 4), (torch.zeros(64, 4),)).parameters == 20
     with pytest.raises(metaprof.Error, match=r"test_door.py:\d+: aten._local_scalar_dense.default reads data of the device"):
-        metaprof.profile(Normed(4, 4, device="meta"), (torch.zeros(64, 4),))
+        metaprof.profile(Masked(4, 4), (torch.zeros(64, 4), ones.to("meta")))
 
 
 def test_the_module_is_as_it_was():

@@ -205,7 +205,7 @@ def test_a_number_that_decides_little_is_said_to():
             return y.sum() + (torch.zeros(1, device=y.device) if y.max().item() > 1 else 0)
 
     result = metaprof.profile(Little(0), (torch.empty(16384, 64, device="meta"),))
-    assert result.warnings[-1].startswith("with large numbers in their place, peaks change by up to 0.0")
+    assert result.warnings[-1].startswith("with large numbers in their place, peaks and FLOPs change by up to 0.0")
 
 
 def test_a_number_that_decides_is_refused():

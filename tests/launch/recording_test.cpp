@@ -502,6 +502,26 @@ TEST_F(RecordingTest, EndedWhileItsProgramIsSaved) {
   }
 }
 
+TEST_F(RecordingTest, ASavedProgramSaysWhatItWasTold) {
+  const auto read = [](const std::string& source) {
+    return R"({"row": "data_read", "device": 0, "op": "aten::item", "line": "net.py:6", "count": 3, "source": ")" +
+           source + "\"}\n";
+  };
+  write("p.mp", "metaprof program 1\ncaptured torch 2.11.0 device h200 memory 1000\n");
+  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 1, 1) + read("computed") +
+                               read("unknown") + read("assumed") + R"({"row": "program", "file": "p.mp"})" +
+                               "\n");
+  LaunchOptions options;
+  options.save = "step.mp";
+  const auto programs = captured_programs(read_processes(folder_), options, "");
+  EXPECT_EQ(programs.at(0).second.warnings,
+            (std::vector<std::string>{
+                "net.py:6: aten::item read data of the device, 3× in the run: the steps are those "
+                "of zero, because it could not be computed",
+                "net.py:6: aten::item read data of the device, 3× in the run: the steps are those "
+                "of what was assumed"}));
+}
+
 TEST_F(RecordingTest, CostsAreThoseOfTheRanksOwnProgram) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));
   const RunReport found = report();
