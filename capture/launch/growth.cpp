@@ -13,6 +13,14 @@ constexpr size_t kWarmUp = 2, kFewestSteps = 3;
 constexpr int64_t kFarAway = 1'000'000;  // steps: nobody trains so long with a program that leaks
 constexpr double kMostUneven = 1.5;      // of one step's growth to another's: what follows data varies more
 
+// What is allocated after each backward of a program that has no steps: nothing calls an optimizer of PyTorch.
+std::vector<int64_t> ends_of_backwards(const RecordedDevice& device) {
+  std::vector<int64_t> ends;
+  for (const RunPhase& row : device.phases)
+    if (row.phase == "backward") ends.push_back(row.numbers.allocated_bytes.current);
+  return ends;
+}
+
 // What is allocated when a step ends: after the last row of the kind that ends the second step, so that a last step that was cut off
 // does not count.
 std::vector<int64_t> ends_of_steps(const RecordedDevice& device) {
@@ -24,7 +32,7 @@ std::vector<int64_t> ends_of_steps(const RecordedDevice& device) {
     last[row.step] = row.phase;
   }
   std::vector<int64_t> out;
-  if (last.size() < 2) return out;
+  if (last.size() < 2) return ends_of_backwards(device);
   const std::string& kind = std::next(last.begin())->second;
   for (const auto& [step, by_phase] : ends)
     if (const auto found = by_phase.find(kind); found != by_phase.end()) out.push_back(found->second);
@@ -77,6 +85,22 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
   if (!held.empty()) growth.held_by = most(held)->first;
 }
 
+// Whether a row ends the run's memory: its peak, or a request that failed.
+bool decides(const RecordedDevice& device, const RunPhase& row) {
+  if (!device.out_of_memory.empty()) return true;
+  return std::ranges::none_of(device.phases, [&](const RunPhase& other) {
+    return other.numbers.allocated_bytes.peak > row.numbers.allocated_bytes.peak;
+  });
+}
+
+// Whether what the calls of row `i` have left goes later in the program: results that are gathered and looked at.
+bool is_given_back(const std::vector<RunPhase>& rows, size_t i, int64_t grown) {
+  const int64_t before = i == 0 ? 0 : rows[i - 1].numbers.allocated_bytes.current;
+  return std::any_of(rows.begin() + static_cast<std::ptrdiff_t>(i), rows.end(), [&](const RunPhase& row) {
+    return row.phase != "after" && row.numbers.allocated_bytes.current <= before + grown / 2;
+  });
+}
+
 }  // namespace
 
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
@@ -108,6 +132,7 @@ std::optional<CallGrowth> growth_by_call(const RecordedDevice& device) {
     if (i + 1 < rows.size() && rows[i + 1].phase == "backward" &&
         rows[i + 1].numbers.allocated_bytes.current <= now - grown / 2)
       continue;
+    if (!decides(device, row) && is_given_back(rows, i, grown)) continue;
     largest = CallGrowth{row.growth_by_call, row.calls, row.name, row.step, row.calls_module, row.calls_line};
   }
   return largest;

@@ -101,6 +101,27 @@ TEST(Growth, OfCallsWithoutABackwardIsTold) {
   EXPECT_TRUE(growth_by_call(calls(19'000)));  // the backward is another's, and frees its own graph
 }
 
+TEST(Growth, OfAProgramWithoutAnOptimizerIsThatOfItsBackwards) {
+  RecordedDevice device;
+  device.memory = {100'000};
+  for (const int64_t end : {100, 150, 250, 350, 450}) {
+    device.phases.push_back(row("forward", 0, end + 50));
+    device.phases.push_back(row("backward", 0, end));
+  }
+  EXPECT_EQ(growth_by_step(device)->per_step.count, 100);
+}
+
+TEST(Growth, ResultsThatAreGatheredAndGivenBackCountAtThePeakAlone) {
+  RecordedDevice device = calls(0);
+  device.phases.push_back(row("zero_grad", 3, 10));
+  EXPECT_TRUE(growth_by_call(device));
+  device.phases.insert(device.phases.begin() + 1, row("backward", 2, 30'000));  // the peak of the run
+  device.phases.insert(device.phases.begin() + 2, row("zero_grad", 2, 10));
+  EXPECT_FALSE(growth_by_call(device));
+  device.out_of_memory.emplace_back();
+  EXPECT_TRUE(growth_by_call(device));
+}
+
 TEST(Growth, CallsWhoseBackwardFreesThemAreNone) { EXPECT_FALSE(growth_by_call(calls(2'000))); }
 
 }  // namespace
