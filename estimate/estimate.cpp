@@ -34,13 +34,25 @@ ExecutionFigures execution_figures(const ProfileReport& report) {
 
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
                   CompiledModel* compiled, StepsToRun steps) {
-  if (!options.step.condition.empty() || !has_branches(model.program.graph))
+  const auto with = [&](auto&& change) {
+    RunOptions changed = options;
+    change(changed.step);
+    return estimate(model, changed, planners, compiled, steps);
+  };
+  if (!options.step.trips && has_region(model.program.graph, RegionCall::Kind::loop)) {
+    Estimate result = with([](StepOptions& step) { step.trips = 1; });
+    const Estimate longer = with([&](StepOptions& step) {
+      step.trips = 2;
+      if (result.report.branches) step.condition = result.report.branches->shown ? "true" : "false";
+    });
+    result.report.loops = {.one_trip = execution_figures(result.report),
+                           .two_trips = execution_figures(longer.report)};
+    return result;
+  }
+  if (!options.step.condition.empty() || !has_region(model.program.graph, RegionCall::Kind::branch))
     return one_way(model, options, planners, compiled, steps);
-  RunOptions with = options;
-  with.step.condition = "false";
-  Estimate otherwise = one_way(model, with, planners, compiled, steps);
-  with.step.condition = "true";
-  Estimate result = one_way(model, with, planners, compiled, steps);
+  Estimate otherwise = with([](StepOptions& step) { step.condition = "false"; });
+  Estimate result = with([](StepOptions& step) { step.condition = "true"; });
   BranchComparison branches{.when_true = execution_figures(result.report),
                             .when_false = execution_figures(otherwise.report)};
   branches.shown = branches.when_true.peak.count >= branches.when_false.peak.count;

@@ -12,7 +12,8 @@
 namespace metaprof {
 
 /// Runs the steps and reads everything from them. `compiled` runs the model under `--execution graph`; null: one is
-/// made. Of a model with torch.cond both ways are run, unless the options choose one. Errors: as prepare and run.
+/// made. Of a model with torch.cond both ways are
+/// run, of one with while_loop one trip and two, unless the options choose. Errors: as prepare and run.
 Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
                   CompiledModel* compiled = nullptr, StepsToRun steps = StepsToRun::all);
 Estimate estimate(const Model& model, const RunOptions& options, StepsToRun steps = StepsToRun::all);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace metaprof {
 namespace {
@@ -12,7 +13,10 @@ constexpr struct {
 } kRegions[] = {{"higher_order::wrap_with_set_grad_enabled", RegionCall::Kind::gradients},
                 {"higher_order::wrap_with_autocast", RegionCall::Kind::autocast},
                 {"higher_order::tag_activation_checkpoint", RegionCall::Kind::checkpoint},
-                {"higher_order::cond", RegionCall::Kind::branch}};
+                {"higher_order::cond", RegionCall::Kind::branch},
+                {"higher_order::while_loop", RegionCall::Kind::loop},
+                {"higher_order::scan", RegionCall::Kind::scan},
+                {"higher_order::map_impl", RegionCall::Kind::map}};
 
 // What stands before the body. False: this is not how the region is written.
 bool read_mode(std::span<const Operand> before, RegionCall& call) {
@@ -22,6 +26,9 @@ bool read_mode(std::span<const Operand> before, RegionCall& call) {
   };
   switch (call.kind) {
     case RegionCall::Kind::checkpoint: return true;
+    case RegionCall::Kind::loop:
+    case RegionCall::Kind::scan:
+    case RegionCall::Kind::map: return before.empty();
     case RegionCall::Kind::branch: return before.size() == 1;  // cond(condition, body, otherwise, tensors)
     case RegionCall::Kind::gradients:                          // set_grad_enabled(enabled, body, tensors…)
       if (before.empty() || !is(0, Kind::boolean)) return false;
@@ -47,18 +54,26 @@ std::optional<RegionCall> region_call(const GraphNode& node) {
   RegionCall call{.kind = region->kind, .device = {}, .dtype = {}, .body = body->graph.get()};
   call.first_argument = static_cast<size_t>(body - node.operands.begin()) + 1;
   if (!read_mode(std::span(node.operands).first(call.first_argument - 1), call)) return std::nullopt;
-  if (call.kind != RegionCall::Kind::branch) return call;
+  if (call.kind != RegionCall::Kind::branch && call.kind != RegionCall::Kind::loop) return call;
   if (call.first_argument >= node.operands.size()) return std::nullopt;
-  call.otherwise = node.operands[call.first_argument++].graph.get();
-  return call.otherwise ? std::optional(call) : std::nullopt;
+  const Graph* second = node.operands[call.first_argument++].graph.get();
+  if (call.kind == RegionCall::Kind::loop)
+    call.condition = std::exchange(call.body, second);
+  else
+    call.otherwise = second;
+  return second ? std::optional(call) : std::nullopt;
 }
 
-bool has_branches(const Graph& graph) {
-  return std::ranges::any_of(graph.nodes, [](const GraphNode& node) {
+bool is_control_flow(RegionCall::Kind kind) {
+  using Kind = RegionCall::Kind;
+  return kind == Kind::branch || kind == Kind::loop || kind == Kind::scan || kind == Kind::map;
+}
+
+bool has_region(const Graph& graph, RegionCall::Kind kind) {
+  return std::ranges::any_of(graph.nodes, [kind](const GraphNode& node) {
     const auto call = region_call(node);
-    return (call && call->kind == RegionCall::Kind::branch) ||
-           std::ranges::any_of(node.operands, [](const Operand& operand) {
-             return operand.kind == Operand::Kind::graph && has_branches(*operand.graph);
+    return (call && call->kind == kind) || std::ranges::any_of(node.operands, [kind](const Operand& operand) {
+             return operand.kind == Operand::Kind::graph && has_region(*operand.graph, kind);
            });
   });
 }

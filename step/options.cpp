@@ -229,6 +229,11 @@ void add_step_rows(std::vector<RunOption>& rows) {
                        "runs both, and reports the one with the higher peak",
                        word({"true", "false"})},
                       &Step::condition)));
+  rows.push_back(added_later(row({"trips", "N", Group::step,
+                                  "how often while_loop runs its body, where that follows from data; without "
+                                  "it profile runs one trip and two",
+                                  whole_from(0, 1000)},
+                                 &Step::trips)));
   rows.push_back(added_later(
       row({"execution", "WORD", Group::step,
            "eager, or compiled as a graph (docs/explanation/graph_executor.md)", word(list(kExecutions))},

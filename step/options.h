@@ -65,7 +65,8 @@ struct StepOptions {
   bool create_graph =
       false;         ///< … with a graph, and the sum of their squares is a penalty that backward follows
   bool hvp = false;  ///< … with a graph, and they are differentiated again: the Hessian's product with ones
-  std::string condition;  ///< of torch.cond: "true" or "false"; empty: the one with the higher peak
+  std::string condition;     ///< of torch.cond: "true" or "false"; empty: the one with the higher peak
+  std::optional<int> trips;  ///< of while_loop; nothing: one, beside two
   bool trims_gradients =
       true;  ///< false: rows that nobody asked for are computed, to see what they would cost
   Execution execution = Execution::eager;  ///< read by who makes the runner of run_steps (step.h)

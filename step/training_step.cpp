@@ -100,7 +100,8 @@ std::unique_ptr<Interpreter> TrainingStep::interpreter_of(const Program& program
                            .training = options_.mode == Mode::train || !program.training,
                            .dtype = state_dtype(options_.precision),
                            .regions = std::move(regions),
-                           .condition = options_.condition != "false"});
+                           .condition = options_.condition != "false",
+                           .trips = options_.trips.value_or(1)});
 }
 
 void TrainingStep::run_instead(const Program& program) {

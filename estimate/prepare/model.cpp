@@ -331,10 +331,22 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
         "{}: PyTorch's graph keeps branches and loops, where fused kernels end; here they are followed, so "
         "that the figures of --execution graph may differ from PyTorch's",
         model.program.origin));
-  if (options.step.condition.empty() && has_branches(model.program.graph))
+  if (options.step.condition.empty() && has_region(model.program.graph, RegionCall::Kind::branch))
     warn(fmt::format(
         "{}: data decide which function torch.cond calls: profile shows both, other commands take the first "
         "one; --condition true or false chooses",
+        model.program.origin));
+  if (!options.step.trips && has_region(model.program.graph, RegionCall::Kind::loop))
+    warn(
+        fmt::format("{}: data decide how often while_loop runs its body: one trip is assumed, and profile "
+                    "shows two beside it; "
+                    "--trips N says how many there are",
+                    model.program.origin));
+  if (options.step.mode == Mode::train && has_region(model.program.graph, RegionCall::Kind::scan))
+    warn(fmt::format(
+        "{}: PyTorch divides gradients of scan's function into two graphs by a minimal cut, which is not "
+        "modelled: the "
+        "training step is one of a loop that keeps what every call saves, so that its memory differs",
         model.program.origin));
   const std::string of_framework = framework_for(options, model.program).warning;
   if (!of_framework.empty()) warn(of_framework);

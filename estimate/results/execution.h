@@ -25,3 +25,8 @@ struct BranchComparison {
 };
 
 }  // namespace metaprof
+/// What follows from data: how often while_loop runs its body. The report is of one trip.
+struct LoopComparison {
+  ExecutionFigures one_trip, two_trips;
+};
+

@@ -87,6 +87,7 @@ struct ProfileReport {
   std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
   std::optional<BranchComparison> branches;  ///< of torch.cond; nothing: there are none, or --condition chose
   std::optional<NodeProfile> nodes;          ///< if the per-node pass was asked for
+  std::optional<LoopComparison> loops;       ///< of while_loop; nothing: there is none, or --trips said
   /// Of batches of different lengths: all steps, where the rest of the report is of the batch with the most tokens; nothing:
   /// not asked for.
   std::optional<EpochReport> epoch;

@@ -48,6 +48,30 @@ std::set<std::string> needed_symbols(const Program& program) {
   return names;
 }
 
+// Expressions on which sizes, strides or numbers depend. An offset alone changes no memory: what while_loop gives looks
+// into memory of as many trips as there are.
+void find_expressions_that_matter(const Graph& graph, std::set<int32_t>& found) {
+  for (const ValueFacts& value : graph.values) {
+    found.insert(value.number_expression);
+    if (!value.tensor) continue;
+    found.insert(value.tensor->size_expressions.begin(), value.tensor->size_expressions.end());
+    found.insert(value.tensor->stride_expressions.begin(), value.tensor->stride_expressions.end());
+  }
+  for (const GraphNode& node : graph.nodes)
+    for (const Operand& operand : node.operands)
+      if (operand.graph) find_expressions_that_matter(*operand.graph, found);
+}
+
+bool matters(const Program& program, const std::string& symbol) {
+  std::set<int32_t> found;
+  find_expressions_that_matter(program.graph, found);
+  return std::ranges::any_of(found, [&](int32_t expression) {
+    if (expression < 0) return false;
+    const auto symbols = symbols_of(*program.expressions[size_t(expression)].expression);
+    return std::ranges::find(symbols, symbol) != symbols.end();
+  });
+}
+
 // The names of symbols that stand for data-dependent sizes begin with u (torch's symbolic_shapes).
 void take_bound(const std::string& symbol, Pt2Context& context) {
   Program& program = context.program;
@@ -56,6 +80,7 @@ void take_bound(const std::string& symbol, Pt2Context& context) {
     const auto [least, most] = range->second;
     const int64_t value = most.value_or(std::max<int64_t>(least.value_or(1), 1));
     program.symbols.emplace(symbol, value);
+    if (!matters(program, symbol)) return;
     program.assumed[symbol] =
         fmt::format("the size {} depends on data: {} {} is taken; give another with --set {}=VALUE", symbol,
                     most ? "its largest value" : "nothing bounds it, and its smallest value", value, symbol);

@@ -50,8 +50,8 @@ class SourceReader {
     using Kind = RegionCall::Kind;
     if (call && (call->kind == Kind::gradients || call->kind == Kind::autocast))
       hand_out(graph, node, *inner, variables_after(*inner, frames, registry_, of_regions));
-    if (call && call->kind == Kind::branch)
-      drop_after_last_use(*inner);  // torch.cond compiles its functions to graphs, which have no variables
+    if (call && is_control_flow(call->kind))
+      drop_after_last_use(*inner);  // a graph has no variables
     else
       find_drops(*inner, frames, registry_, of_regions);
     operand.graph = std::move(inner);

@@ -36,6 +36,7 @@ class StepOptions(TypedDict, total=False):
     create_graph: bool  #: with grad: add their squares to the loss before backward (a gradient penalty)
     hvp: bool  #: with grad: differentiate again (a product of the Hessian and a vector)
     condition: Values[str]  #: of torch.cond: "true" or "false" [both; the one with the higher peak]
+    trips: Values[int]  #: of while_loop: how often it runs its body [1, beside 2]
     execution: Values[str]  #: eager, or graph: compiled ["eager"]
     strict: bool  #: make unsupported operators and assumptions an error
     #: train only adapters beside linear modules: {"r": 16, "targets": ["q_proj", "v_proj"]}, also "alpha",

@@ -185,6 +185,7 @@ std::string profile_json(const ProfileReport& report) {
   json["workspaces"] = workspaces_json(report.workspaces);
   if (report.execution) json["execution"] = comparison_json(*report.execution);
   if (report.branches) json["branches"] = comparison_json(*report.branches);
+  if (report.loops) json["loops"] = comparison_json(*report.loops);
   json["fits"] = verdict_of(report).fits;
   json["verdict"] = verdict_json(report);
   json["out_of_memory"] = out_of_memory_json(report);

@@ -177,6 +177,9 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
                 "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
                 report.branches->shown)) +
             comparison_text(*report.branches);
+  if (report.loops)
+    text += title("while_loop: how often it runs follows from data (this report assumes 1 trip; --trips N)") +
+            comparison_text(*report.loops);
   if (!report.kv_cache.empty())
     text += title("Cache of keys and values after the call") + cache_text(report.kv_cache);
   text += title("Peak");

@@ -50,3 +50,7 @@ std::string comparison_text(const BranchComparison& comparison) {
 }
 
 }  // namespace metaprof
+std::string comparison_text(const LoopComparison& comparison) {
+  return table_of({"1 trip", comparison.one_trip}, {"2 trips", comparison.two_trips});
+}
+

@@ -10,5 +10,6 @@ namespace metaprof {
 /// A table of both.
 std::string comparison_text(const ExecutionComparison& comparison);
 std::string comparison_text(const BranchComparison& comparison);
+std::string comparison_text(const LoopComparison& comparison);
 
 }  // namespace metaprof

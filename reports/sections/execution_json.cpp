@@ -23,3 +23,7 @@ nlohmann::ordered_json comparison_json(const BranchComparison& comparison) {
 }
 
 }  // namespace metaprof
+nlohmann::ordered_json comparison_json(const LoopComparison& comparison) {
+  return {{"one_trip", figures_json(comparison.one_trip)}, {"two_trips", figures_json(comparison.two_trips)}};
+}
+

@@ -11,5 +11,7 @@ namespace metaprof {
 nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison);
 /// {"true": the same, "false": the same, "shown": whether it is the first}
 nlohmann::ordered_json comparison_json(const BranchComparison& comparison);
+/// {"one_trip": the same, "two_trips": the same}
+nlohmann::ordered_json comparison_json(const LoopComparison& comparison);
 
 }  // namespace metaprof

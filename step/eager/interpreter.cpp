@@ -9,6 +9,7 @@
 #include "meta/autograd/modes/autocast.h"
 #include "meta/autograd/modes/branch.h"
 #include "meta/autograd/modes/checkpoint.h"
+#include "meta/autograd/modes/loops.h"
 #include "meta/optim/optimizer.h"
 #include "meta/session/limits.h"
 #include "step/eager/out_variants.h"
@@ -227,40 +228,68 @@ void Interpreter::store(const GraphNode& node, ResultList results, Values& value
 void Interpreter::run_region(const Instruction& instruction, Values& values) {
   const GraphNode& node = *instruction.node;
   const RegionCall& region = *instruction.region;
-  Values inputs;
-  for (size_t i = region.first_argument; i < node.operands.size(); ++i) {
-    if (!node.operands[i].name.empty()) continue;  // an option of the operator
-    const Value value = evaluate(node.operands[i], values);
-    if (value.is_tensors()) {
-      for (const Tensor& tensor : value.tensors()) inputs.emplace_back(tensor);
-    } else {
-      inputs.push_back(value);
-    }
-  }
-  const bool otherwise = region.kind == RegionCall::Kind::branch && !options_.condition;
-  const Code& body = code_of(otherwise ? *region.otherwise : *region.body);
-  const auto run_body = [this, &body](const Values& given) { return run(body, given); };
+  const RegionInputs inputs = inputs_of(node, region, values);
+  const auto part = [this](const Graph* graph) {
+    const Code& code = code_of(*graph);
+    return [this, &code](const Values& given) { return run(code, given); };
+  };
+  const auto body =
+      part(region.kind == RegionCall::Kind::branch && !options_.condition ? region.otherwise : region.body);
   Values outputs;
   switch (region.kind) {
     case RegionCall::Kind::gradients: {
       const Scoped<bool> gradients(session_.modes.grad, region.enabled);
-      outputs = run_body(inputs);
+      outputs = body(inputs.values);
       break;
     }
     case RegionCall::Kind::autocast: {
       // The region is written with the cache off, although eager's default is on.
       const AutocastRegion autocast(session_, region.enabled, region.dtype.value_or(DType::bf16));
-      outputs = run_body(inputs);
+      outputs = body(inputs.values);
       break;
     }
-    case RegionCall::Kind::checkpoint: outputs = checkpoint(session_, run_body, inputs); break;
+    case RegionCall::Kind::checkpoint: outputs = checkpoint(session_, body, inputs.values); break;
     case RegionCall::Kind::branch:
-      outputs = branch(session_, evaluate(node.operands[0], values), run_body, inputs);
+      outputs = branch(session_, evaluate(node.operands[0], values), body, inputs.values);
+      break;
+    case RegionCall::Kind::loop:
+      outputs = while_loop(session_,
+                           {.condition = part(region.condition),
+                            .body = body,
+                            .carried = inputs.in_operand.at(0),
+                            .trips = options_.trips},
+                           inputs.values);
+      break;
+    case RegionCall::Kind::scan:
+      outputs = scan(session_, body, inputs.values,
+                     {.carried = inputs.in_operand.at(0), .sliced = inputs.in_operand.at(1)});
+      break;
+    case RegionCall::Kind::map:
+      outputs = map_over_slices(session_, body, inputs.values, inputs.in_operand.at(0));
       break;
   }
   ResultList results;
   for (Value& output : outputs) results.push_back(std::move(output));
   store(node, std::move(results), values);
+}
+
+Interpreter::RegionInputs Interpreter::inputs_of(const GraphNode& node, const RegionCall& region,
+                                                 const Values& values) const {
+  RegionInputs inputs;
+  for (size_t i = region.first_argument; i < node.operands.size(); ++i) {
+    if (!node.operands[i].name.empty()) continue;  // an option of the operator
+    const size_t before = inputs.values.size();
+    const Value value = evaluate(node.operands[i], values);
+    if (value.is_tensors()) {
+      for (const Tensor& tensor : value.tensors()) inputs.values.emplace_back(tensor);
+    } else if (value.kind() == Value::Kind::integers) {
+      for (const int64_t number : value.integers()) inputs.values.emplace_back(number);
+    } else {
+      inputs.values.push_back(value);
+    }
+    inputs.in_operand.push_back(inputs.values.size() - before);
+  }
+  return inputs;
 }
 
 void Interpreter::run_unmodelled(const Code& code, const Instruction& instruction, Values& values) {

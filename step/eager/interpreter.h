@@ -26,6 +26,7 @@ class Interpreter {
     DType dtype = DType::f32;                   ///< of the parameters, where the program has f32
     std::vector<RecomputeRegion> regions = {};  ///< in place of the program's checkpoints, unless empty
     bool condition = true;                      ///< what torch.cond is told
+    int trips = 1;                              ///< of while_loop
     bool moves_indices =
         true;  ///< as Python does before it indexes; false: operators get them where they are
   };
@@ -61,6 +62,11 @@ class Interpreter {
   void run_call(const Code& code, const Instruction& instruction, Values& values);
   void run_out(const Instruction& instruction, Values& values);
   void run_region(const Instruction& instruction, Values& values);
+  struct RegionInputs {
+    Values values;
+    std::vector<size_t> in_operand;  // how many of them each operand has
+  };
+  RegionInputs inputs_of(const GraphNode& node, const RegionCall& region, const Values& values) const;
   void run_unmodelled(const Code& code, const Instruction& instruction, Values& values);
   void run_collective(const Code& code, const Instruction& instruction, Values& values);
   void make_recorded_results(const Code& code, const GraphNode& node, Values& values, bool is_known);

@@ -149,33 +149,14 @@ std::vector<Value> checkpoint_with_placeholders(Session& session, const RegionBo
   return body(inputs);
 }
 
-class CheckpointFunction final : public Node {
+class CheckpointFunction final : public PartFunction {
  public:
   CheckpointFunction(Session& session, RegionBody body, const std::vector<Value>& inputs)
-      : Node(session, "CheckpointFunctionBackward", session.call),
-        body_(std::move(body)),
-        plain_(inputs),
-        before_{session.modes, session.module} {
-    for (Value& value : plain_) {
-      saved_.emplace_back();
-      add_next(value.is_tensor() ? gradient_edge(value.tensor()) : Edge());
-      requires_grad_.push_back(value.is_tensor() && value.tensor().requires_grad());
-      if (!value.is_tensor()) continue;
-      saved_.back() = SavedTensor(value.tensor(), *this, false);
-      value = Value();
-    }
-    record_edges();
-  }
+      : PartFunction(session, "CheckpointFunctionBackward", std::move(body), inputs) {}
 
   Gradients apply(Gradients& incoming) override {
     materialise(incoming);
-    std::vector<Value> inputs = plain_;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!saved_[i].defined()) continue;
-      Tensor detached = alias(saved_[i].unpack(*this));
-      detached->requires_grad = requires_grad_[i];
-      inputs[i] = Value(std::move(detached));
-    }
+    const std::vector<Value> inputs = unpack();
     std::vector<Value> outputs;
     {
       AgainAsBefore again(session, before_);
@@ -195,17 +176,6 @@ class CheckpointFunction final : public Node {
       outgoing.push_back(value.is_tensor() ? value.tensor().grad() : Tensor());
     return outgoing;
   }
-
-  void release_variables() override {
-    for (SavedTensor& saved : saved_) saved.release();
-  }
-
- private:
-  RegionBody body_;
-  std::vector<Value> plain_;
-  std::vector<SavedTensor> saved_;
-  std::vector<char> requires_grad_;
-  Surroundings before_;
 };
 
 std::vector<Value> checkpoint_reentrant(Session& session, const RegionBody& body,

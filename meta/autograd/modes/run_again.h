@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "meta/autograd/graph/node.h"
+#include "meta/autograd/graph/saved_tensor.h"
 #include "meta/autograd/modes/autocast.h"
 #include "meta/session/session.h"
 
@@ -30,6 +31,25 @@ class AgainAsBefore {
   Scoped<Phase> phase_;
   Scoped<Category> category_;
   Scoped<uint32_t> module_;
+};
+
+/// The node of a custom function that is such a part: it saves the part's inputs.
+class PartFunction : public Node {
+ public:
+  PartFunction(Session& session, std::string_view name, RegionBody body, const std::vector<Value>& inputs);
+  void release_variables() override;
+
+ protected:
+  /// What was saved: tensors without history, which require gradients as they did.
+  std::vector<Value> unpack();
+
+  RegionBody body_;
+  Surroundings before_;
+
+ private:
+  std::vector<Value> plain_;
+  std::vector<SavedTensor> saved_;
+  std::vector<char> requires_grad_;
 };
 
 /// The forward of a custom function: runs the part without gradients, and makes what it gives outputs of `node`, whose

@@ -165,7 +165,8 @@ class Conversion {
   void add_region(const GraphNode& node, const RegionCall& region) {
     using Region = RegionCall::Kind;
     if (region.kind == Region::checkpoint) refuse(kCheckpointed);
-    if (region.kind == Region::branch) refuse("torch.cond is in it, which torch.jit cannot script");
+    if (is_control_flow(region.kind))
+      refuse(fmt::format("{} is in it, which torch.jit cannot script", node.op));
     if (region.kind == Region::autocast && region.enabled) refuse("a part of it runs under autocast");
     const bool turns_off = region.kind == Region::gradients && !region.enabled;
     if (region.kind == Region::gradients && region.enabled && without_gradients_)
