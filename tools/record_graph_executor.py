@@ -6,12 +6,13 @@ CPU. For every function: its graph as a text of step/compiled/ir, the differenti
 (operators inside, what is captured), how many plans there are after each of a sequence of calls, and how many plans
 their gradients have after each of a sequence of backwards.
 
-    tools/record_graph_executor.py --out tests/data/graph_executor/recorded.json
+    tools/record_graph_executor.py [NAME ...] --out tests/data/graph_executor/recorded.json
 """
 import argparse
 import json
 import sys
 import types
+from typing import List
 
 import torch
 import torch.nn.functional as F
@@ -194,6 +195,110 @@ def in_place(x: Tensor, y: Tensor):
     return torch.sigmoid(z) * y
 
 
+# What a user's function may look like that is none of those above.
+
+
+def number_of_index(x: Tensor, n: int):
+    for i in range(n):
+        x = torch.tanh(x) * float(i + 1)
+    return x
+
+
+def bool_of_tensor(x: Tensor, y: Tensor):
+    if bool(x.sum() > 0.0):
+        z = torch.sigmoid(x * y)
+    else:
+        z = torch.tanh(x + y)
+    return z * y
+
+
+def appended(x: Tensor, w: Tensor, n: int):
+    parts: List[Tensor] = []
+    for i in range(n):
+        x = torch.tanh(x * w)
+        parts.append(x)
+    return torch.cat(parts, 0)
+
+
+def without_gradients(x: Tensor, y: Tensor):
+    with torch.no_grad():
+        m = torch.sigmoid(x * y)
+    return torch.tanh(x * m) * y
+
+
+def called_layer_norm(x: Tensor, w: Tensor, b: Tensor):
+    return torch.relu(F.layer_norm(x, [4], w, b)) * 2.0
+
+
+def called_average(x: Tensor):
+    return torch.tanh(F.avg_pool2d(torch.relu(x), 2)) * 0.5
+
+
+def called_softmax(x: Tensor, w: Tensor):
+    return F.softmax(x * w, dim=1) * w
+
+
+def added_product(x: Tensor, w: Tensor, b: Tensor):
+    return torch.tanh(torch.addmm(b, torch.relu(x), w)) * 2.0
+
+
+def two_added_products(x: Tensor, w: Tensor, b: Tensor, v: Tensor, c: Tensor):
+    return torch.addmm(c, torch.sigmoid(torch.addmm(b, x, w)), v)
+
+
+def other_type(x: Tensor, y: Tensor):
+    z = torch.tanh(x * y)
+    return torch.sigmoid(z.type_as(y) * y) + z.to(torch.float32)
+
+
+def clamped_where(x: Tensor, y: Tensor):
+    z = torch.where(x > 0.0, x * y, torch.exp(y))
+    return torch.clamp(z, 0.0, 1.0).sum(1) * 2.0
+
+
+def softmax_of_scores(q: Tensor, k: Tensor):
+    return torch.log_softmax(torch.matmul(q, k) * 0.5, 1)
+
+
+def many_sides(x: Tensor, a: Tensor, b: Tensor, c: Tensor, d: Tensor, e: Tensor):
+    return torch.tanh(torch.mm(x, a)) + torch.mm(x, b) * torch.mm(x, c) + torch.sigmoid(torch.mm(x, d)) + torch.mm(x, e)
+
+
+def batched_sum(x: Tensor, a: Tensor, b: Tensor):
+    return torch.tanh(torch.baddbmm(x, a, b)) * x
+
+
+def powers(x: Tensor, y: Tensor):
+    return torch.pow(x, 2) * y + torch.sqrt(torch.abs(y) + 1.0)
+
+
+def extremes(x: Tensor, y: Tensor):
+    return torch.max(torch.tanh(x), y) - torch.min(x, torch.sigmoid(y))
+
+
+def gated(x: Tensor, w: Tensor, v: Tensor):
+    return F.silu(torch.mm(x, w)) * torch.mm(x, v)
+
+
+def nested_loops(x: Tensor, w: Tensor, n: int):
+    for i in range(n):
+        for j in range(i):
+            x = torch.tanh(x * w) + x
+    return x
+
+
+def turned(x: Tensor, y: Tensor):
+    return torch.matmul(x.t().contiguous(), torch.relu(y)).transpose(0, 1) * 0.5
+
+
+def interpolated(x: Tensor, y: Tensor, s: Tensor):
+    return torch.lerp(torch.tanh(x), y, 0.3) * s + torch.addcmul(x, y, s)
+
+
+def reversed_difference(x: Tensor, y: Tensor):
+    return (1.0 - torch.sigmoid(x)) * (2.0 / (y * y + 1.0))
+
+
 FUNCTIONS = {
     chain: "3,4 g; 3,4 g",
     two_relus: "3,4 g",
@@ -230,6 +335,27 @@ FUNCTIONS = {
     selected: "3,4 g; 3,4 g",
     reduced: "3,4 g",
     in_place: "3,4 g; 3,4 g",
+    number_of_index: "3,4 g; int 4",
+    bool_of_tensor: "3,4 g; 3,4 g",
+    appended: "3,4 g; 3,4 g; int 4",
+    without_gradients: "3,4 g; 3,4 g",
+    called_layer_norm: "3,4 g; 4 g; 4 g",
+    called_average: "1,2,4,4 g",
+    called_softmax: "3,4 g; 3,4 g",
+    added_product: "5,3 g; 3,4 g; 4 g",
+    two_added_products: "5,3; 3,4 g; 4 g; 4,2 g; 2 g",
+    other_type: "3,4 g; 3,4 g",
+    clamped_where: "3,4 g; 3,4 g",
+    softmax_of_scores: "3,4 g; 4,5 g",
+    many_sides: "5,3; 3,4 g; 3,4 g; 3,4 g; 3,4 g; 3,4 g",
+    batched_sum: "2,3,5 g; 2,3,4 g; 2,4,5 g",
+    powers: "3,4 g; 3,4 g",
+    extremes: "3,4 g; 3,4 g",
+    gated: "5,3 g; 3,4 g; 3,4 g",
+    nested_loops: "3,4 g; 3,4 g; int 3",
+    turned: "3,4 g; 3,5 g",
+    interpolated: "3,4 g; 3,4 g; 3,4 g",
+    reversed_difference: "3,4 g; 3,4 g",
 }
 
 
@@ -403,6 +529,8 @@ def scripted_anew(function):
 
 def record(function, arguments):
     scripted = torch.jit.script(function)
+    inlined = scripted.inlined_graph
+    torch._C._jit_pass_constant_propagation(inlined)  # what functions of torch.nn ask of their arguments, as the executor does
     described = parse(arguments)
     storages, counted = {}, [0]
 
@@ -411,7 +539,7 @@ def record(function, arguments):
         storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
         return tensor
 
-    result = {"name": function.__name__, "arguments": described, "graph": Writer().graph(scripted.graph), "calls": []}
+    result = {"name": function.__name__, "arguments": described, "graph": Writer().graph(inlined), "calls": []}
     keep = []
     for label, values, gradients in calls(described):
         if not is_allowed(function, values):
@@ -471,11 +599,19 @@ def backwards(function, arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="functions; without any, all. Others keep what was recorded before")
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     torch._C._jit_set_profiling_executor(False)
     torch._C._jit_set_profiling_mode(False)
-    recorded = {"torch": torch.__version__, "functions": [record(f, a) for f, a in FUNCTIONS.items()]}
+    known = {}
+    if options.names:
+        with open(options.out) as file:
+            known = {function["name"]: function for function in json.load(file)["functions"]}
+    functions = [
+        record(f, a) if not options.names or f.__name__ in options.names else known[f.__name__] for f, a in FUNCTIONS.items()
+    ]
+    recorded = {"torch": torch.__version__, "functions": functions}
     with open(options.out, "w") as file:
         json.dump(recorded, file, indent=1)
         file.write("\n")

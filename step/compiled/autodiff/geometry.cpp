@@ -59,16 +59,7 @@ void index(Formula& f) {
 
 // --- Dtypes
 
-void to_dtype(Formula& f) {
-  const Term dtype = f.forward_number("prim::dtype", {f.self()});
-  f.give("self", f.call("aten::to.dtype", {f.gradient(), dtype, f.input("non_blocking"), f.input("copy")}));
-}
-
-void to_other(Formula& f) {
-  f.give("self",
-         f.call("aten::to.other", {f.gradient(), f.self(), f.input("non_blocking"), f.input("copy")}));
-}
-
+// `to` has none: PyTorch's formulas are of schemas without memory_format, which no call has.
 void type_as(Formula& f) { f.give("self", f.call("aten::type_as", {f.gradient(), f.self()})); }
 
 constexpr FormulaRow kGeometry[] = {
@@ -90,8 +81,6 @@ constexpr FormulaRow kGeometry[] = {
     {"aten::split_with_sizes", split},
     {"aten::unbind.int", unbind},
     {"aten::index.Tensor", index},
-    {"aten::to.dtype", to_dtype},
-    {"aten::to.other", to_other},
     {"aten::type_as", type_as},
     {"aten::ones_like", no_gradient},
     {"aten::full_like", no_gradient},

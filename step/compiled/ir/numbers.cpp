@@ -101,6 +101,11 @@ constexpr NumberOp kOps[] = {
     {"aten::dim", 1, To::integer, [](Arguments a) { return Constant(a[0].tensor().dim()); }},
     {"aten::is_floating_point", 1, To::boolean,
      [](Arguments a) { return Constant(is_floating(a[0].tensor().dtype())); }},
+    {"aten::Float.Scalar", 1, To::real,
+     [](Arguments a) {
+       return Constant(a[0].kind() == Constant::Kind::integer ? static_cast<double>(a[0].integer())
+                                                              : a[0].real());
+     }},
     {"aten::len.t", 1, To::integer, length},
     {"aten::__getitem__.t", 2, To::any, element},
 };
