@@ -98,7 +98,10 @@ void write_forms(const ProfileOptions& options, ReportInputs& inputs) {
 void add_advice(Estimate& result, const Model& model, const ProfileOptions& options) {
   ProfileReport& report = result.report;
   const bool all = any_form(options, [](const ReportForm& form) { return form.shows_advice; });
-  const AdviceReport advice = all ? advise(model, options.run) : find_fix(model, options.run, result);
+  RunOptions shown = options.run;
+  shown.step.condition = result.options.step.condition;  // of what follows from data: as in the report
+  shown.step.trips = result.options.step.trips;
+  const AdviceReport advice = all ? advise(model, shown) : find_fix(model, shown, result);
   report.fix = cheapest_fix(advice);
   report.advice = {advice.base};
   report.advice.insert(report.advice.end(), advice.rows.begin(), advice.rows.end());
@@ -139,7 +142,8 @@ int profile(const Command& command, const ProfileOptions& options) {
   result.report.warnings = warnings;
   if (options.run.step.execution == Execution::graph && !model.is_trace())
     result.report.execution = {.eager = eager_figures(model, options.run),
-                               .graph = execution_figures(result.report)};
+                               .graph = execution_figures(result.report),
+                               .scope = *result.report.graph};
   if (!options.write_trace.empty()) write_result(options.write_trace, to_text(result.trace));
 
   if (!options.epoch.asked()) result.report.runs_from = least_memory(result);

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "estimate/results/execution.h"
 #include "meta/platform/platform.h"
 #include "step/model_runner.h"
 #include "step/options.h"
@@ -31,6 +32,9 @@ class CompiledModel {
 
   /// For run_steps; the object must outlive the run. Its errors: what is not compiled (step/compiled/ir/from_program.h).
   MakeModelRunner runner();
+
+  /// Of what ran so far. `followed`: of the program.
+  GraphScope scope(size_t followed) const;
 
   /// Null until a runner was made.
   const ir::GraphExecutor* executor() const { return executor_.get(); }

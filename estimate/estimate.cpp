@@ -1,5 +1,6 @@
 #include "estimate/estimate.h"
 
+#include "estimate/compiled_model.h"
 #include "estimate/prepare/prepare.h"
 #include "estimate/read.h"
 #include "program/higher_order.h"
@@ -17,9 +18,13 @@ bool ran_out_in_repeated_step(const Estimate& estimate) {
 Estimate one_way(const Model& model, const RunOptions& options, WorkspacePlanners& planners,
                  CompiledModel* compiled, StepsToRun steps) {
   const PreparedRun prepared = prepare(model, options);
+  std::optional<CompiledModel> own;
+  if (prepared.options.step.execution == Execution::graph && !compiled && !model.is_trace())
+    compiled = &own.emplace(prepared.options, prepared.platform);
   Estimate result = read(prepared, run(prepared, planners, compiled, steps));
   if (ran_out_in_repeated_step(result))
     result = read(prepared, run(prepared, planners, compiled, StepsToRun::all));
+  if (compiled) result.report.graph = compiled->scope(prepared.program().followed);
   return result;
 }
 

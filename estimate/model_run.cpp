@@ -140,7 +140,7 @@ ModelRun run(const PreparedRun& prepared, WorkspacePlanners& planners, CompiledM
   ModelRun result;
   WorkspaceSources workspaces;
   try {
-    if (steps == StepsToRun::until_alike)
+    if (steps == StepsToRun::until_alike && !compiled)
       result = run_until_alike(program, prepared.options, prepared.platform, planners, workspaces);
     else
       result.trace = run_model(program, prepared.options, prepared.platform, planners, workspaces, compiled);

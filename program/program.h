@@ -272,7 +272,9 @@ struct Program {
   std::optional<Capture> captured;
   /// The program where it is traced, or a stream captured, with the same inputs and outputs; null: it is the same there.
   std::shared_ptr<const Program> traced;
-  Usual usual;            ///< of a configuration; else empty
+  Usual usual;  ///< of a configuration; else empty
+  /// Branches and loops of an archive of torch.jit.save that were followed: PyTorch's graph has them, this one the calls inside.
+  size_t followed = 0;
   std::string framework;  ///< version of PyTorch that wrote it or ran it, "2.11.0+cu130"; empty: not known
 
   /// The loss: the output that the file marks as such, else the first floating, zero-dimensional output of

@@ -64,7 +64,9 @@ GraphExecutionReport graph_execution(const Model& model, const GraphExecutionOpt
   GraphExecutionReport report;
   report.model = model.name;
   report.device = platform.hardware.name;
-  report.comparison = {.eager = eager_figures(model, run), .graph = execution_figures(in_graph.report)};
+  report.comparison = {.eager = eager_figures(model, run),
+                       .graph = execution_figures(in_graph.report),
+                       .scope = *in_graph.report.graph};
   const ir::ExecutorCounters& counters = compiled.counters();
   report.counters = {.executors = counters.executors,
                      .invocations = counters.invocations,

@@ -179,7 +179,7 @@ Program built_of_script(const Model& model, const RunOptions& options) {
     fail("{}: an archive of torch.jit.save takes --input and --batch, and no --sequence or --set",
          model.name);
   Program program =
-      model.script->program(script_inputs(options.inputs, options.batch), script_mode(options.step.mode));
+      model.script->program(script_inputs(options.inputs, options.batch), script_mode(options.step));
   adapt(program, options);
   return program;
 }
@@ -326,7 +326,7 @@ std::vector<std::string> warnings_of(const Model& model, const RunOptions& optio
           return set.starts_with(setting);
         }))
       warn(model.program.origin + ": " + what);
-  if (model.script && options.step.execution == Execution::graph)
+  if (model.program.followed > 0 && options.step.execution == Execution::graph)
     warn(fmt::format(
         "{}: PyTorch's graph keeps branches and loops, where fused kernels end; here they are followed, so "
         "that the figures of --execution graph may differ from PyTorch's",

@@ -1,7 +1,9 @@
 #pragma once
 // One training step run in two ways: the figures that are compared.
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/units.h"
 
@@ -14,8 +16,23 @@ struct ExecutionFigures {
   int64_t kernels = 0;  ///< of the first step (opcount/counts.h)
 };
 
+/// Of what the figures of a compiled step are.
+struct GraphScope {
+  std::string device;                     ///< that the plans are for: which passes do something depends on it
+  bool on_host = false;                   ///< then nothing is fused
+  bool optimised = true;                  ///< false: the graph ran as it is (--fallback)
+  std::vector<std::string> passes;        ///< that ran, each once, in order
+  std::vector<std::string> left_out;      ///< as the user asked
+  size_t plans = 0, of_gradients = 0;     ///< of the model, and of its gradients
+  size_t kernels = 0, fused = 0;          ///< fused kernels in all plans, and the operators in them
+  size_t batches = 0;                     ///< of matrix products
+  std::map<std::string, size_t> outside;  ///< calls whose gradients eager autograd computes, by operator
+  size_t followed = 0;                    ///< Program::followed
+};
+
 struct ExecutionComparison {
   ExecutionFigures eager, graph;
+  GraphScope scope;  ///< of `graph`
 };
 
 /// What follows from data: both functions of the model's torch.cond calls.
@@ -24,9 +41,9 @@ struct BranchComparison {
   bool shown = true;  ///< the condition of the run that the report is of: the one with the higher peak
 };
 
-}  // namespace metaprof
 /// What follows from data: how often while_loop runs its body. The report is of one trip.
 struct LoopComparison {
   ExecutionFigures one_trip, two_trips;
 };
 
+}  // namespace metaprof

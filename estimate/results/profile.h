@@ -84,10 +84,11 @@ struct ProfileReport {
   /// Of gradients of inputs: FLOPs of gradients in the same nodes that nobody asked for, which were left out.
   std::optional<Flops> not_computed;
   WorkspaceSources workspaces;
+  std::optional<GraphScope> graph;               ///< what ran as a graph; nothing: the steps ran eagerly
   std::optional<ExecutionComparison> execution;  ///< compiled as a graph: beside eager; nothing: not asked
   std::optional<BranchComparison> branches;  ///< of torch.cond; nothing: there are none, or --condition chose
-  std::optional<NodeProfile> nodes;          ///< if the per-node pass was asked for
   std::optional<LoopComparison> loops;       ///< of while_loop; nothing: there is none, or --trips said
+  std::optional<NodeProfile> nodes;          ///< if the per-node pass was asked for
   /// Of batches of different lengths: all steps, where the rest of the report is of the batch with the most tokens; nothing:
   /// not asked for.
   std::optional<EpochReport> epoch;

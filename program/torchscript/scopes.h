@@ -19,6 +19,9 @@ class Scopes {
   /// All calls have been made.
   void finish(size_t calls) { note(calls); }
 
+  /// How many there were.
+  size_t count() const { return parents_.size() - 1; }
+
   /// A value goes behind the call that uses it last: the interpreter moves it out of its register there. One that is used
   /// last inside a branch or a loop, and made outside of it, goes at the end of that branch or loop
   /// (torch/csrc/jit/runtime/interpreter/preprocess_graph.cpp).

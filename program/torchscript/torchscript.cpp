@@ -287,6 +287,7 @@ Program ScriptFile::program(const std::map<std::string, ScriptInput>& inputs, Sc
   program.origin = path;
   program.training = mode.training;
   scopes.drop_values(program);
+  program.followed = scopes.count();
   return program;
 }
 

@@ -7,7 +7,7 @@
 
 namespace metaprof {
 
-/// {"eager": {"peak_bytes", "saved_bytes", "flops", "kernels"}, "graph": the same}
+/// {"eager": {"peak_bytes", "saved_bytes", "flops", "kernels"}, "graph": the same, "scope": of what the graph's figures are}
 nlohmann::ordered_json comparison_json(const ExecutionComparison& comparison);
 /// {"true": the same, "false": the same, "shown": whether it is the first}
 nlohmann::ordered_json comparison_json(const BranchComparison& comparison);

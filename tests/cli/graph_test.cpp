@@ -88,7 +88,49 @@ TEST(GraphCommand, CallsAreThoseOfTheirModules) {
   EXPECT_EQ(graph["module"], eager["module"]);
 }
 
+TEST(GraphCommand, SaysOfWhatTheFiguresOfTheGraphAre) {
+  const std::string model = "tests/data/graph_executor/models/branches.pt2 --workspaces none";
+  const Json profile = Json::parse(run_program("profile " + model + " --execution graph --json -").out);
+  const Json& scope = profile["execution"]["scope"];
+  EXPECT_EQ(scope["device"], "h200");
+  EXPECT_EQ(scope["fuses"], true);
+  EXPECT_EQ(scope["compiled"], true);
+  EXPECT_EQ(scope["plans"], 1);
+  EXPECT_EQ(scope["plans_of_gradients"], 1);
+  EXPECT_EQ(scope["fused_kernels"], 2);
+  EXPECT_EQ(scope["fused_operators"], 5);
+  EXPECT_EQ(scope["batches_of_products"], 0);
+  EXPECT_EQ(scope["differentiated_eagerly"]["aten::exp"], 1);
+  EXPECT_EQ(scope["branches_followed"], 0);
+  EXPECT_TRUE(std::ranges::count(scope["passes"], Json("fuse_elementwise")));
+  const std::string text = run_program("graph " + model).out;
+  EXPECT_NE(
+      text.find(
+          "the graph is of h200: 1 plan and 1 plan of gradients; 19 passes; 5 operators in 2 fused kernels, "
+          "0 batches of products\noutside of differentiated graphs, where eager autograd computes the "
+          "gradients: 1 aten::add.Tensor, 1 aten::exp"),
+      std::string::npos)
+      << text;
+  const auto scope_of = [&](const std::string& options) {
+    return Json::parse(run_program("graph " + model + options + " --json -").out)["execution"]["scope"];
+  };
+  const Json on_host = scope_of(" --device cpu"), without = scope_of(" --without fuse_elementwise"),
+             fallback = scope_of(" --fallback");
+  EXPECT_EQ(on_host["fuses"], false);
+  EXPECT_EQ(on_host["fused_kernels"], 0);
+  EXPECT_EQ(without["passes_left_out"], Json::array({"fuse_elementwise"}));
+  EXPECT_EQ(fallback["compiled"], false);
+  EXPECT_NE(run_program("graph " + model + " --device cpu")
+                .out.find("on the host PyTorch's graph executor fuses nothing"),
+            std::string::npos);
+  EXPECT_NE(
+      run_program("graph " + model + " --fallback").out.find("not compiled, it ran as it is (--fallback)"),
+      std::string::npos);
+}
+
 TEST(GraphCommand, RefusesWhatIsNotCompiled) {
+  expect_refusal_with("graph tests/data/control_flow/models/refined.pt2 --trips 1",
+                      {"higher_order::while_loop is in it, which torch.jit cannot script"});
   expect_refusal("graph " + kMlp + " --execution eager",
                  "--execution has no effect on graph, which runs both");
   expect_refusal(
