@@ -60,7 +60,11 @@ Estimate estimate(const Model& model, const RunOptions& options, WorkspacePlanne
   Estimate result = with([](StepOptions& step) { step.condition = "true"; });
   BranchComparison branches{.when_true = execution_figures(result.report),
                             .when_false = execution_figures(otherwise.report)};
-  branches.shown = branches.when_true.peak.count >= branches.when_false.peak.count;
+  // A run that ends for want of memory has not reached its peak.
+  const bool true_fails = result.report.memory.phases.out_of_memory.has_value(),
+             false_fails = otherwise.report.memory.phases.out_of_memory.has_value();
+  branches.shown =
+      true_fails == false_fails ? branches.when_true.peak >= branches.when_false.peak : true_fails;
   if (!branches.shown) result = std::move(otherwise);
   result.report.branches = branches;
   return result;

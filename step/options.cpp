@@ -223,12 +223,13 @@ void add_step_rows(std::vector<RunOption>& rows) {
       {"anomaly", "", Group::step, "check every gradient for NaN, as set_detect_anomaly does", yes_or_no()},
       &Step::anomaly)));
   add_gradient_rows(rows);
-  rows.push_back(
-      added_later(row({"condition", "WORD", Group::step,
-                       "of torch.cond, whose condition follows from data: true, false; without it profile "
-                       "runs both, and reports the one with the higher peak",
-                       word({"true", "false"})},
-                      &Step::condition)));
+  rows.push_back(added_later(
+      row({"condition", "WORD", Group::step,
+           "of torch.cond, whose condition follows from data: true, false; without it profile "
+           "runs both, and reports the one with the higher peak; also of tensors that decide in an "
+           "archive of torch.jit.save",
+           word({"true", "false"})},
+          &Step::condition)));
   rows.push_back(added_later(row({"trips", "N", Group::step,
                                   "how often while_loop runs its body, where that follows from data; without "
                                   "it profile runs one trip and two",

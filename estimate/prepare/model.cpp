@@ -170,8 +170,11 @@ void check_cache(const RunOptions& options) {
     fail("--kv-cache: takes --precision fp32, bf16 or fp16, as models are served");
 }
 
-ScriptMode script_mode(Mode mode) {
-  return {.training = mode == Mode::train, .gradients = mode == Mode::train || mode == Mode::eval};
+ScriptMode script_mode(const StepOptions& step) {
+  ScriptMode mode{.training = step.mode == Mode::train,
+                  .gradients = step.mode == Mode::train || step.mode == Mode::eval};
+  if (!step.condition.empty()) mode.condition = step.condition == "true";
+  return mode;
 }
 
 Program built_of_script(const Model& model, const RunOptions& options) {

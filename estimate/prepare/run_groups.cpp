@@ -1,5 +1,7 @@
 #include "estimate/prepare/run_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -29,8 +31,8 @@ std::string inputs_asked_by(const RunOptions& run) {
       key += to_text(option.value(run)) + '\n';
   // Adapters and weights of few bits convert under autocast and not without it.
   if (!run.lora.empty() || !run.base_weights.empty()) key += to_string(run.step.precision);
-  // A script branches by whether it trains and records gradients.
-  if (!run.inputs.empty()) key += to_string(run.step.mode);
+  // A script branches by whether it trains and records gradients, and by what tensors say.
+  if (!run.inputs.empty()) key += fmt::format("{} {}", to_string(run.step.mode), run.step.condition);
   return key;
 }
 

@@ -38,7 +38,8 @@ struct ExecutionComparison {
 /// What follows from data: both functions of the model's torch.cond calls.
 struct BranchComparison {
   ExecutionFigures when_true, when_false;
-  bool shown = true;  ///< the condition of the run that the report is of: the one with the higher peak
+  bool shown =
+      true;  ///< the condition of the run that the report is of: the one that runs out of memory, else the higher peak
 };
 
 /// What follows from data: how often while_loop runs its body. The report is of one trip.

@@ -25,9 +25,8 @@ constexpr size_t kMostElements = 1'000'000;
 
 [[noreturn]] void no_value() {
   fail(
-      "the value of a tensor decides here, and no tensor has values; give what decides as a number, or save "
-      "the "
-      "model without that branch");
+      "the value of a tensor decides here, and no tensor has values; choose with --condition, give what "
+      "decides as a number, or save the model without that branch");
 }
 
 const Item& number(const Item& item) {

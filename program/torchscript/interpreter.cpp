@@ -141,10 +141,14 @@ Interpreter::Flow Interpreter::run(const Statement& statement, Frame& frame, Ite
   return Flow::next;
 }
 
+bool Interpreter::decides(const Item& item) const {
+  return item.is_tensor() && condition_ ? *condition_ : truth(item);
+}
+
 // A branch that constants decide is gone before the graph runs.
 Interpreter::Flow Interpreter::run_branch(const Statement& statement, Frame& frame, Item& result) {
   const Item condition = value(statement.value, frame);
-  const std::vector<Statement>& taken = truth(condition) ? statement.body : statement.otherwise;
+  const std::vector<Statement>& taken = decides(condition) ? statement.body : statement.otherwise;
   if (condition.is_constant()) return run(taken, frame, result);
   scopes_.enter(recording_.calls());
   const Flow way = run(taken, frame, result);
@@ -182,7 +186,7 @@ Interpreter::Flow Interpreter::run_loop(const Statement& statement, Frame& frame
   if (statement.kind == Statement::Kind::while_loop) {
     scopes_.enter(recording_.calls());
     Flow way = Flow::next;
-    while (way == Flow::next && truth(value(statement.value, frame))) {
+    while (way == Flow::next && decides(value(statement.value, frame))) {
       work(1);
       way = run(statement.body, frame, result);
       forget_constants(statement.body, frame.variables);
@@ -332,7 +336,7 @@ Item Interpreter::call_word(const std::string& word, const Expression& call, Fra
     return attribute(value(call.parts[1], frame), value(call.parts[2], frame).text());
   if (count == 1 && word == "int") return as_integer(value(call.parts[1], frame));
   if (count == 1 && word == "float") return as_real(value(call.parts[1], frame));
-  if (count == 1 && word == "bool") return truth(value(call.parts[1], frame));
+  if (count == 1 && word == "bool") return decides(value(call.parts[1], frame));
   if (count == 1 && word == "str") return value(call.parts[1], frame).text();
   fail("'{}' is no function that is known here", word);
 }

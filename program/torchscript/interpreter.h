@@ -19,10 +19,14 @@ namespace metaprof::script {
 class Interpreter {
  public:
   /// `constants`: CONSTANTS.cN. `trained`: parameters that need gradients; nothing: none are recorded
-  /// (torch.is_grad_enabled). All of them outlive the interpreter.
+  /// (torch.is_grad_enabled). `condition`: what tensors say that decide. All of them outlive the interpreter.
   Interpreter(const Code& code, nn::Recording& recording, const std::vector<Item>& constants,
-              std::optional<std::set<ValueId>> trained)
-      : code_(code), recording_(recording), constants_(constants), with_gradient_(std::move(trained)) {}
+              std::optional<std::set<ValueId>> trained, std::optional<bool> condition)
+      : code_(code),
+        recording_(recording),
+        constants_(constants),
+        with_gradient_(std::move(trained)),
+        condition_(condition) {}
 
   /// Errors: what the code or an operator refuses, with the line of the code; the value of a tensor decides; more than
   /// a million statements, 200,000 calls of operators, or 200 calls inside each other.
@@ -37,6 +41,7 @@ class Interpreter {
   };
   enum class Flow : uint8_t { next, returned };
 
+  bool decides(const Item& item) const;
   void work(size_t amount);  // refuses more than there may be
   Item run(const Function& function, std::vector<GivenArgument> given);
   Flow run(const std::vector<Statement>& statements, Frame& frame, Item& result);
@@ -68,6 +73,7 @@ class Interpreter {
   nn::Recording& recording_;
   const std::vector<Item>& constants_;
   std::optional<std::set<ValueId>> with_gradient_;  // values that need one
+  const std::optional<bool> condition_;
   Scopes scopes_;
   std::vector<const Object*> entered_;  // modules whose methods run
   int64_t work_ = 0;

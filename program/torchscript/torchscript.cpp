@@ -276,7 +276,7 @@ Program ScriptFile::program(const std::map<std::string, ScriptInput>& inputs, Sc
   if (forward == methods.end()) fail("{}: the module has no forward", path);
   std::optional<std::set<ValueId>> trained;
   if (mode.gradients) trained = attributes.trained();
-  Interpreter interpreter(archive_->code(), *recording, constants, std::move(trained));
+  Interpreter interpreter(archive_->code(), *recording, constants, std::move(trained), mode.condition);
   std::vector<nn::Tensor> outputs;
   collect(interpreter.call(module, "forward", inputs_of(forward->second, inputs, *recording, path)), path,
           outputs);

@@ -27,6 +27,8 @@ struct ScriptInput {
 struct ScriptMode {
   bool training = true;   ///< as after model.train(), else as after model.eval()
   bool gradients = true;  ///< torch.is_grad_enabled()
+  /// What tensors say that decide a branch; nothing: that is an error.
+  std::optional<bool> condition = {};
 };
 
 /// A file that was read once, for inputs of any sizes. Several threads may build programs of one.

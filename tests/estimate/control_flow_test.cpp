@@ -7,6 +7,7 @@
 
 #include "estimate/estimate.h"
 #include "estimate/prepare/model.h"
+#include "estimate/results/verdict.h"
 #include "reports/profile/profile_report.h"
 #include "tests/recorded_phases.h"
 
@@ -83,6 +84,18 @@ TEST(BranchesReport, IsOfTheLargerPeakAndHasBoth) {
   EXPECT_EQ(branches.when_false.flops, alone("false").flops);
   EXPECT_GT(branches.when_true.flops.count, branches.when_false.flops.count);
   EXPECT_EQ(both.report.memory.phases.peak.allocated_bytes.peak, branches.when_true.peak.count);
+}
+
+// The larger function is the second one, and ends before it has reached its peak.
+TEST(BranchesReport, IsOfTheFunctionThatDoesNotFit) {
+  RunOptions options = options_of("");
+  options.memory = "90MiB";
+  options.context = "none";
+  const Estimate estimated = estimate(model_named("narrow_or_wide"), options);
+  ASSERT_TRUE(estimated.report.branches);
+  EXPECT_FALSE(estimated.report.branches->shown);
+  EXPECT_FALSE(verdict_of(estimated.report).fits);
+  EXPECT_EQ(estimated.options.step.condition, "false");
 }
 
 TEST(LoopsReport, IsOfOneTripAndHasTwoBesideIt) {

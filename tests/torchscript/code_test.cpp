@@ -194,12 +194,27 @@ TEST(ScriptCode, NumbersListsAndTexts) {
   is("ops.prim.requires_grad(torch.mul(x, self.w))", "True");
 }
 
+TEST(ScriptCode, TheConditionStandsForTensorsThatDecide) {
+  const std::string code =
+      archive_of(module_with("if bool(torch.gt(torch.sum(x), 0)):\n  y = torch.relu(x)\nelse:\n  y = "
+                             "torch.tanh(x)\nreturn torch.mul(y, self.w)"));
+  for (const bool condition : {true, false}) {
+    const Program program = program_of(code, {{"x", kX}}, {.condition = condition});
+    const auto calls = [&](const char* op) {
+      return std::ranges::count(program.graph.nodes, op, &GraphNode::op);
+    };
+    EXPECT_EQ(calls("aten::relu"), condition ? 1 : 0);
+    EXPECT_EQ(calls("aten::tanh"), condition ? 0 : 1);
+    EXPECT_EQ(program.followed, 1U);
+  }
+}
+
 TEST(ScriptCode, MessagesSayWhereAndWhat) {
   const std::string at = "FILE: __torch__.py:9: ";
   EXPECT_EQ(error_of_body("if torch.gt(torch.sum(x), 0):\n  pass\nreturn x"),
-            at + "the value of a tensor decides here, and no tensor has values; give what decides as a "
-                 "number, or save "
-                 "the model without that branch");
+            at +
+                "the value of a tensor decides here, and no tensor has values; choose with --condition, give "
+                "what decides as a number, or save the model without that branch");
   EXPECT_EQ(error_of_body("return y"), at + "'y' has no value here");
   EXPECT_EQ(error_of_body("return self.z"), at + "__torch__.M has no attribute 'z'");
   EXPECT_EQ(error_of_body("return (self).g(x)"), at + "__torch__.M has no method 'g'");
