@@ -333,8 +333,17 @@ TEST(Pt2, SizesThatDependOnDataTakeTheirLargestValue) {
   EXPECT_EQ(given.symbols.at("u0"), 3);
   EXPECT_TRUE(given.assumed.empty());
   expect_words(error_of([] { read("unbacked", {.symbols = {{"u0", 9}}}); }), "outside the range");
-  expect_words(read("while_loop").assumed.begin()->second,
-               "nothing bounds it, and its smallest value 1 is taken");
+  EXPECT_TRUE(read("while_loop").assumed.empty());  // its trips are in offsets alone, which change no memory
+}
+
+TEST(Pt2, SizesThatNothingBoundsTakeTheirSmallestValue) {
+  std::string text = program_text("tests/data/programs/unbacked.pt2");
+  const std::string bound = R"("max_val": 8)";
+  ASSERT_NE(text.find(bound), std::string::npos);
+  text.replace(text.find(bound), bound.size(), R"("max_val": null)");
+  const TemporaryFile file("unbounded.pt2");
+  file.write_archive({{"unbounded/models/model.json", text}});
+  expect_words(read_pt2(file.path()).assumed.at("u0"), "nothing bounds it, and its smallest value");
 }
 
 // Malformed programs beyond the fixtures.

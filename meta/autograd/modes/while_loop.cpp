@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "meta/autograd/graph/views.h"
 #include "meta/autograd/modes/joint_function.h"
 #include "meta/autograd/modes/loops.h"
 #include "meta/session/call.h"
