@@ -182,7 +182,8 @@ def _of_file(path: str, function: str) -> Named:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise Error(f"{path}: {type(error).__name__} when it is imported: {_first_line(error)}") from None
+        raise Error(f"{path}: {type(error).__name__} when it is imported: {_first_line(error)}; "
+                    f"a device is there while '{function}' is called, so use it there, or give the program to metaprof run") from None
     found = getattr(module, function, None)
     if not callable(found):
         names = [name for name, each in vars(module).items() if inspect.isfunction(each) and each.__module__ == spec.name]

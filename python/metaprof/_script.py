@@ -105,7 +105,7 @@ class Script:
             loss = loss_of(self.loss, output, args[own:])
             del output
         if not is_scalar(loss):
-            raise NoScalar("the model gives no scalar loss: pass the targets as the last argument, or loss=…")
+            raise NoScalar("the model gives no scalar loss: pass the targets as the last argument, or loss=…; FILE.py:FUNCTION returns (module, inputs, loss)")
         if not loss.requires_grad:
             raise Error("the loss does not depend on any parameter that requires grad")
         return loss

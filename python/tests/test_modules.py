@@ -165,6 +165,22 @@ def test_a_model_that_cannot_be_exported_says_why(tmp_path):
         metaprof.export(Data(4, 3), (torch.zeros(2, 4),), str(tmp_path / "data.pt2"))
 
 
+@pytest.mark.parametrize("cell, kept", [(torch.nn.GRUCell, 5), (torch.nn.LSTMCell, 4)])
+def test_a_single_cell_of_a_recurrent_layer_keeps_what_its_kernel_keeps(cell, kept):
+    class Steps(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = cell(32, 32)
+
+        def forward(self, x):
+            out = self.cell(x)
+            return (out[0] if isinstance(out, tuple) else out).sum()
+
+    report = metaprof.profile(Steps(), (torch.zeros(64, 32),), device="t4").json
+    module, = (each for each in report["modules"] if each["path"] == "cell")
+    assert module["saved_bytes"] >= kept * 64 * 32 * 4  # the kernel's workspace; the rest is inputs and states
+
+
 def test_no_loss_is_an_error():
     with pytest.raises(metaprof.Error, match="no scalar loss"):
         metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 4),))

@@ -103,6 +103,33 @@ def test_a_function_that_is_none(file, name, message):
     assert message in refused(f"{file}:{name}")
 
 
+@pytest.mark.parametrize("text, message", [
+    ("torch.nn.Linear(4, 3).cuda()\ndef make(): pass",
+     "a device is there while 'make' is called, so use it there, or give the program to metaprof run"),
+    ("def make(): return torch.nn.Linear(4, 3), (torch.zeros(2, 4),)",
+     "pass the targets as the last argument, or loss=…; FILE.py:FUNCTION returns (module, inputs, loss)"),
+    ("class Packs(torch.nn.Module):\n"
+     " def forward(self, x, lengths): return torch.nn.utils.rnn.pack_padded_sequence(x.requires_grad_(), lengths).data.sum()\n"
+     "def make(): return Packs(), (torch.zeros(3, 2, 4), torch.tensor([3, 2]))",
+     "metaprof run executes the program itself, and a function that calls backward keeps on the host what it has there"),
+])
+def test_what_a_file_can_do_instead(tmp_path, text, message):
+    (tmp_path / "mine.py").write_text("import torch\n" + text)
+    assert message in refused(f"{tmp_path / 'mine.py'}:make")
+
+
+def test_lengths_that_stay_on_the_host(tmp_path):
+    (tmp_path / "mine.py").write_text("""
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+net, x, lengths = torch.nn.LSTM(4, 8), torch.zeros(3, 2, 4), torch.tensor([3, 2])
+def step():
+    net(pack_padded_sequence(x.cuda(), lengths))[0].data.sum().backward()
+""")
+    report = profiled(f"{tmp_path / 'mine.py'}:step")
+    assert "backward" in [phase["phase"] for phase in report["phases"]]
+
+
 def test_no_such_file():
     assert "nofile.py: no such file" in refused("nofile.py:make")
 

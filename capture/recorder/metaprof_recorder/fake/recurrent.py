@@ -1,4 +1,5 @@
-"""Recurrent layers: cuDNN asks the driver even for tensors without data. What they give follows from their arguments."""
+"""Recurrent layers: cuDNN asks the driver even for tensors without data, and PyTorch has no rule for the kernel of a single GRU cell. What they give
+follows from their arguments."""
 
 RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
@@ -41,3 +42,18 @@ def _results(torch, given):
     if swaps:
         made[0] = made[0].transpose(0, 1)
     return tuple(made)
+
+
+def _gru_cell(input_gates, hidden_gates, state, *_):
+    """The new state, and what backward needs: three gates, the state and a part of a gate."""
+    return state.new_empty(state.shape), state.new_empty([state.shape[0], 5 * state.shape[1]])
+
+
+def _gru_cell_backward(gradient, workspace, has_bias):
+    """Gradients of the gates, of the state, and of the biases."""
+    rows, width = gradient.shape
+    biases = [workspace.new_empty([3 * width]) if has_bias else None for _ in range(2)]
+    return workspace.new_empty([rows, 3 * width]), workspace.new_empty([rows, 3 * width]), workspace.new_empty([rows, width]), *biases
+
+
+CELLS = {"aten::_thnn_fused_gru_cell": _gru_cell, "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward}

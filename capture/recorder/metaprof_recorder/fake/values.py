@@ -3,6 +3,7 @@ import contextlib
 
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor, UnsupportedOperatorException, unset_fake_temporarily
 
+from metaprof_recorder.fake.recurrent import CELLS
 from metaprof_recorder.values.answers import Answers
 from metaprof_recorder.values.assume import Assumptions
 from metaprof_recorder.values.cpu import on_cpu
@@ -28,7 +29,7 @@ def _grouped_product(a, b, offsets=None, bias=None, out_dtype=None):
     return a.new_empty([*groups, b.shape[-1]], dtype=out_dtype or a.dtype)
 
 
-RULES = {"aten::_cudnn_rnn_flatten_weight": _flattened, "aten::_grouped_mm": _grouped_product}  # in place of torch's own
+RULES = {"aten::_cudnn_rnn_flatten_weight": _flattened, "aten::_grouped_mm": _grouped_product, **CELLS}  # in place of torch's own
 
 
 # What stands for a number that nothing tells: a small one, then a large one. If the steps are the same with both, they do not depend on it,
@@ -77,7 +78,8 @@ class Values:
 
     def _by_host(self, operator, arguments, options, error=None):
         """What a call gives that has no rule for tensors without data, or a wrong one: by a call on tensors of the host, whose own are true."""
-        error = error or Refused(f"{place(self._sources)}: {operator.overload} has no rule for tensors without data")
+        error = error or Refused(f"{place(self._sources)}: {operator.overload} has no rule for tensors without data; "
+                                 "metaprof run executes the program itself, and a function that calls backward keeps on the host what it has there")
         if sum(tensor.untyped_storage().nbytes() for tensor in self._fakes((*arguments, *options.values()))) > MOST_BY_HOST:
             raise error
         given = {}  # id of a tensor of the device -> (it, that of the host)
