@@ -111,15 +111,34 @@ std::string plain(std::string_view text) {
   return plain;
 }
 
-// "RTX 4090", "4090" and "NVIDIA GeForce RTX 4090" are rtx4090. Null: none is meant, or several.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      words.back() += plain(std::string_view(&c, 1));
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+// "RTX 4090", "4090" and "NVIDIA GeForce RTX 4090" are rtx4090, "A100-80GB" is a100: the card whose title has all these words and
+// the fewest others. Null: none has, or several have as few.
 const Hardware* hardware_meant(std::string_view named) {
   const std::string letters = plain(named);
+  const std::vector<std::string> words = words_of(named);
+  const bool numbered = letters.size() >= 3 && letters.find_first_of("0123456789") != std::string::npos;
   const Hardware* meant = nullptr;
+  size_t fewest = SIZE_MAX;
   for (const Hardware& known : known_hardware()) {
     if (letters == plain(known.name) || letters == plain(known.title)) return &known;
-    if (letters.size() < 3 || !plain(known.title).ends_with(letters)) continue;
-    if (meant) return nullptr;
-    meant = &known;
+    const std::vector<std::string> title = words_of(known.title);
+    const bool all = std::ranges::all_of(
+        words, [&](const std::string& word) { return std::ranges::find(title, word) != title.end(); });
+    if (!numbered || !all || title.size() > fewest) continue;
+    meant = title.size() < fewest ? &known : nullptr;
+    fewest = title.size();
   }
   return meant;
 }

@@ -67,6 +67,15 @@ std::vector<Change> changes_for(const Program& program, const RunOptions& option
   return changes;
 }
 
+// Training adapters beside frozen weights, as peft does for the family: another training, and no switch of this one.
+std::vector<Change> adapters_for(const Program& program, const RunOptions& options) {
+  const StepOptions& step = options.step;
+  if (program.usual.lora_targets.empty() || !options.lora.empty() || !options.base_weights.empty() ||
+      step.mode != Mode::train || step.optimizer == "none")
+    return {};
+  return {{{"lora", "r=8"}}, {{"lora", "r=8"}, {"base_weights", "nf4-double"}}};
+}
+
 class Advisor {
  public:
   Advisor(const Model& model, const RunOptions& options)
@@ -247,6 +256,15 @@ AdviceRow best_of(Advisor& advisor, const AdviceRow& base, const std::vector<Cha
   return best.fits || harmless.size() == changes.size() ? best : combine(advisor, base, changes);
 }
 
+// Where no switch suffices: adapters, with the other switches if they are needed. Both are rows of the report.
+void try_adapters(Advisor& advisor, const std::vector<Change>& adapters, std::vector<Change> changes,
+                  AdviceReport& report) {
+  std::ranges::move(advisor.rows_of(adapters), std::back_inserter(report.rows));
+  changes.insert(changes.end(), adapters.begin(), adapters.end());
+  AdviceRow best = combine(advisor, report.base, changes);
+  if (best.fits) report.best = std::move(best);
+}
+
 // What a report says before it looks for anything.
 AdviceReport heading_of(const Model& model, const RunOptions& options, const Program& program) {
   const Platform platform = platform_of(options, model.program);
@@ -302,6 +320,9 @@ AdviceReport advise(const Model& model, const RunOptions& given, const Estimate*
   }
   if (!as_it_is) report.rows = advisor.rows_of(changes);
   report.best = best_of(advisor, report.base, changes);
+  if (!as_it_is && !report.best.fits)
+    if (const std::vector<Change> adapters = adapters_for(model.program, options); !adapters.empty())
+      try_adapters(advisor, adapters, changes, report);
   return report;
 }
 

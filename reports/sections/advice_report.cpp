@@ -48,6 +48,8 @@ std::string notes_on(const AdviceReport& report) {
         "time\n";
   if (any("adamw-8bit"))
     text += "adamw-8bit: AdamW8bit of bitsandbytes, whose numbers are not those of AdamW\n";
+  if (any("r=8"))
+    text += "--lora: adapters are trained beside frozen weights (metaprof rent compares both on all cards)\n";
   return text.empty() ? text : "\n" + text;
 }
 

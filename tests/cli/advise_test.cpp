@@ -146,5 +146,20 @@ TEST(Advise, ATraceHasNoSwitches) {
                  "two_layers: a trace is a run that was: it has no switches");
 }
 
+// Adapters are another training: they are looked at only where no switch of this one suffices.
+TEST(Advise, AdaptersAreTheLastResort) {
+  const std::string words = "llama-3.2-1b --precision bf16 --device ";
+  const Json large = advice(words + "h100", 0);
+  EXPECT_EQ(large["rows"].dump().find("lora"), std::string::npos);
+  const Json small = advice(words + "rtx3080 --memory 6GiB", 0);
+  ASSERT_TRUE(small["best"]["fits"]);
+  EXPECT_EQ(small["best"]["changes"]["lora"], "r=8");
+  EXPECT_NE(run_program("advise " + words + "rtx3080 --memory 6GiB")
+                .out.find("adapters are trained beside frozen weights"),
+            std::string::npos);
+  const std::string fix = words_of(small["best"]["changes"]);
+  EXPECT_EQ(run_program("profile " + words + "rtx3080 --memory 6GiB" + fix).exit_code, 0) << fix;
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -288,6 +288,9 @@ TEST(Usage, DevicesAreListedAndFound) {
   const std::string words = "profile tests/data/fixtures/base.pt2 --steps 1 --depth 0 --device ";
   EXPECT_EQ(run_program(words + "'RTX 4090'").out, run_program(words + "rtx4090").out);
   EXPECT_EQ(run_program(words + "4090").out, run_program(words + "rtx4090").out);
+  EXPECT_EQ(run_program(words + "A100-80GB").out, run_program(words + "a100").out);
+  EXPECT_EQ(run_program(words + "'rtx 4080'").out, run_program(words + "rtx4080").out);  // not the SUPER
+  expect_refusal_with(words + "nvidia", {"there is no device 'nvidia'"});
   EXPECT_EQ(run_program(words + "A100-40G").exit_code, 0);
   expect_refusal_with(words + "rtx4095", {"there is no device 'rtx4095'", "did you mean 'rtx4090'?"});
   for (const char* card : {"rtx3090", "a10g", "l4", "v100", "a6000", "rtx5090", "b200"})
