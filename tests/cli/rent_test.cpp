@@ -1,11 +1,12 @@
 // metaprof rent: which cards a model needs, from its name.
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -120,8 +121,9 @@ TEST(Rent, BadWordsAreNamed) {
 struct RecordedRow {
   std::string model, card, method;
   bool recomputed;
-  int64_t tokens, batch;
-  std::string reserved, one_more;  // bytes or "out of memory"; "runs" or "out of memory"
+  int64_t context, batch, said;
+  std::optional<int64_t> reserved;  // nothing: memory ran out
+  bool one_more_ran;
 };
 
 std::vector<RecordedRow> recorded() {
@@ -134,45 +136,49 @@ std::vector<RecordedRow> recorded() {
     std::istringstream words(line);
     for (std::string cell; std::getline(words, cell, ',');) cells.push_back(cell);
     rows.push_back({cells[0], cells[1], cells[2], !cells[3].empty(), std::stoll(cells[4]),
-                    std::stoll(cells[5]), cells[6], cells[7]});
+                    std::stoll(cells[5]), std::stoll(cells[6]),
+                    cells[7] == "out of memory" ? std::nullopt : std::optional(std::stoll(cells[7])),
+                    cells[8] == "ran"});
   }
   return rows;
 }
 
-// Rows in which the program did something else than the answer said. In all of them the card is full to a few hundred MiB,
-// and pieces of memory that the making of the weights has left decide.
-const std::set<std::string> kOtherwise = {
-    "llama-3.2-1b lora recomputed",  // memory ran out with the batch
-    "phi-2 lora recomputed",         // the same
-    "gemma2-2b generate",            // the same
-    "bloom-560m full recomputed",    // 25 % less is reserved
-    "bloom-560m lora recomputed",    // one more ran; 1.8 % more is reserved
-};
+// The answer of a model on all cards on which it was run, and the row of a card in it.
+nlohmann::json answer(const std::string& model, const std::vector<RecordedRow>& rows) {
+  std::set<std::string> cards;
+  for (const RecordedRow& row : rows)
+    if (row.model == model) cards.insert(row.card);
+  return rented(fmt::format("{} --framework 2.11 --device {}", model, fmt::join(cards, ",")));
+}
 
-// What transformers and peft did on emulated cards, with the batch that is said and one more (tests/data/rent/train.py).
+nlohmann::json cell(const nlohmann::json& report, const RecordedRow& wanted) {
+  for (const auto& row : report["rows"])
+    for (const auto& cell : row["methods"])
+      if (row["device"] == wanted.card && cell["method"] == wanted.method &&
+          cell["recomputed"] == wanted.recomputed)
+        return cell;
+  return {};
+}
+
+// What transformers, peft and bitsandbytes did on emulated cards, with the batch that is said and one more
+// (tools/check_rent.py). docs/evidence/rent.md names the rows that differ, and why.
 TEST(Rent, IsWhatProgramsDid) {
-  constexpr double kTraining = 0.00015, kGeneration = 0.011;  // worst difference of the reserved peak
+  const std::vector<RecordedRow> rows = recorded();
   std::map<std::string, nlohmann::json> reports;
-  std::set<std::string> otherwise;
-  for (const RecordedRow& row : recorded()) {
-    const std::string name = row.model + " " + row.method + (row.recomputed ? " recomputed" : "");
-    SCOPED_TRACE(name);
-    const bool generates = row.method == "generate";
-    std::string words = row.model + " --framework 2.11 --device " + row.card;
-    if (generates) words += " --context " + std::to_string(row.tokens);
-    if (!reports.contains(words)) reports[words] = rented(words);
-    const auto& cells = reports[words]["rows"][0]["methods"];
-    const auto cell = std::ranges::find_if(cells, [&](const auto& cell) {
-      return cell["method"] == row.method && cell["recomputed"] == row.recomputed;
-    });
-    ASSERT_NE(cell, cells.end());
-    EXPECT_EQ((*cell)["largest_batch"], row.batch);
-    const double said = (*cell)["peak_reserved_bytes"];
-    const double was = row.reserved == "out of memory" ? 0 : std::stod(row.reserved);
-    if (std::abs(said - was) > (generates ? kGeneration : kTraining) * was || row.one_more == "runs")
-      otherwise.insert(name);
+  size_t right = 0, near = 0;
+  for (const RecordedRow& row : rows) {
+    SCOPED_TRACE(row.model + " " + row.card + " " + row.method + (row.recomputed ? " recomputed" : ""));
+    if (!reports.contains(row.model)) reports[row.model] = answer(row.model, rows);
+    EXPECT_EQ(reports[row.model]["context"], row.context);
+    const nlohmann::json said = cell(reports[row.model], row);
+    EXPECT_EQ(said["largest_batch"], row.batch);
+    // Whether cuDNN is there to be asked decides the workspace of a picture's patches.
+    EXPECT_NEAR(said["peak_reserved_bytes"], row.said, row.model.starts_with("vit") ? 4e6 : 0);
+    right += row.reserved && !row.one_more_ran;
+    near += row.reserved && std::llabs(row.said - *row.reserved) <= *row.reserved / 100;
   }
-  EXPECT_EQ(otherwise, kOtherwise);
+  EXPECT_GE(right, rows.size() * 85 / 100);  // the batch ran, and one more ran out of memory
+  EXPECT_GE(near, rows.size() * 75 / 100);   // within 1 %
 }
 
 }  // namespace
