@@ -93,12 +93,14 @@ bool decides(const RecordedDevice& device, const RunPhase& row) {
   });
 }
 
-// Whether what the calls of row `i` have left goes later in the program: results that are gathered and looked at.
+// Whether what the calls of row `i` have left goes later, or with the program: results that are gathered and looked at.
 bool is_given_back(const std::vector<RunPhase>& rows, size_t i, int64_t grown) {
   const int64_t before = i == 0 ? 0 : rows[i - 1].numbers.allocated_bytes.current;
-  return std::any_of(rows.begin() + static_cast<std::ptrdiff_t>(i), rows.end(), [&](const RunPhase& row) {
-    return row.phase != "after" && row.numbers.allocated_bytes.current <= before + grown / 2;
-  });
+  const bool is_last = i + 1 == rows.size() || rows[i + 1].phase == "after";
+  return is_last ||
+         std::any_of(rows.begin() + static_cast<std::ptrdiff_t>(i), rows.end(), [&](const RunPhase& row) {
+           return row.phase != "after" && row.numbers.allocated_bytes.current <= before + grown / 2;
+         });
 }
 
 }  // namespace

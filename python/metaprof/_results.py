@@ -153,6 +153,7 @@ class Profile(_Step):
         return "\n".join([
             f"{'FITS' if self.fits else 'DOES NOT FIT'} {self.json['device']}: needs {_size(verdict['reserved_bytes'])}"
             f" + {_size(verdict['outside_bytes'])} outside the allocator of {_size(verdict['memory_bytes'])}",
+            *(f"warning: {row['op']}: {row['why']} ({row['share_of_output_bytes']:.1%} of the bytes that calls give)" for row in self.unmodelled),
             *(f"warning: {text}" for text in self.warnings)])
 
     @property

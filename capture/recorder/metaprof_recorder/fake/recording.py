@@ -41,6 +41,8 @@ class Recording:
         with contextlib.ExitStack() as stack:
             stack.enter_context(LOCK)
             stack.callback(self._patches.undo)
+            optimizes = self._torch._C._get_graph_executor_optimize(False)  # whose kernels would be compiled by a driver
+            stack.callback(self._torch._C._get_graph_executor_optimize, optimizes)
             stack.enter_context(guards.without_driver(self._torch))
             stack.enter_context(self.device)
             self._install()
@@ -108,6 +110,8 @@ class Recording:
         path = self._modules.path(module)
         if path is None:
             path = self._stack[-1] if self._stack else ""
+        if isinstance(module, self._torch.jit.ScriptModule):
+            self.capture.warn(f"{path or 'the model'}: a scripted module is captured as the operators that its code calls; PyTorch's executor fuses some of them")
         self._stack.append(path)
         self.capture.enter(path)
 
