@@ -94,7 +94,7 @@ bool decides(const RecordedDevice& device, const RunPhase& row) {
 }
 
 // Whether what the calls of row `i` have left goes later, or with the program: results that are gathered and looked at.
-bool is_given_back(const std::vector<RunPhase>& rows, size_t i, int64_t grown) {
+bool is_freed_later(const std::vector<RunPhase>& rows, size_t i, int64_t grown) {
   const int64_t before = i == 0 ? 0 : rows[i - 1].numbers.allocated_bytes.current;
   const bool is_last = i + 1 == rows.size() || rows[i + 1].phase == "after";
   return is_last ||
@@ -134,7 +134,7 @@ std::optional<CallGrowth> growth_by_call(const RecordedDevice& device) {
     if (i + 1 < rows.size() && rows[i + 1].phase == "backward" &&
         rows[i + 1].numbers.allocated_bytes.current <= now - grown / 2)
       continue;
-    if (!decides(device, row) && is_given_back(rows, i, grown)) continue;
+    if (!decides(device, row) && is_freed_later(rows, i, grown)) continue;
     largest = CallGrowth{row.growth_by_call, row.calls, row.name, row.step, row.calls_module, row.calls_line};
   }
   return largest;

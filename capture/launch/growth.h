@@ -33,7 +33,7 @@ struct CallGrowth {
 /// steps and more. The first two steps are left out: they make what stays (gradients, the optimizer's state).
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device);
 
-/// The largest of all phases; nothing: no phase has one. What is given back later counts only where the run's peak is.
+/// The largest of all phases; nothing: no phase has one. What is freed later counts only where the run's peak is.
 std::optional<CallGrowth> growth_by_call(const RecordedDevice& device);
 
 }  // namespace metaprof

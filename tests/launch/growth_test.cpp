@@ -111,7 +111,7 @@ TEST(Growth, OfAProgramWithoutAnOptimizerIsThatOfItsBackwards) {
   EXPECT_EQ(growth_by_step(device)->per_step.count, 100);
 }
 
-TEST(Growth, ResultsThatAreGatheredAndGivenBackCountAtThePeakAlone) {
+TEST(Growth, ResultsThatAreGatheredAndFreedLaterCountAtThePeakAlone) {
   RecordedDevice device = calls(0);
   device.phases.push_back(row("zero_grad", 3, 10));
   EXPECT_TRUE(growth_by_call(device));
