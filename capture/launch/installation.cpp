@@ -45,8 +45,11 @@ std::string cudnn_words(const Hardware& device) {
   std::string words =
       fmt::format("helper={}\ndriver={}\ndevice={}\n", (folder / "metaprof-cudnn-plans").string(),
                   (folder / "libcuda.so.1").string(), cudnn_description(platform));
-  if (const char* given = std::getenv("METAPROF_CUDNN"); given && *given)
+  if (const char* given = std::getenv("METAPROF_CUDNN"); given && *given) {
+    if (fs::path(given).has_parent_path() && !fs::exists(given))
+      fail("METAPROF_CUDNN={}: there is no such file or folder", given);
     words += fmt::format("library={}\n", CudnnPlanner::candidates().front());
+  }
   return words;
 }
 

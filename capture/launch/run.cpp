@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/formats/display.h"
 #include "meta/allocator/caching_allocator.h"
+#include "meta/platform/cudnn/cudnn_planner.h"
 #include "profiler/allocator/least_memory.h"
 
 namespace metaprof {
@@ -261,6 +262,9 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
   if (!options.real) report.clock = options.clock;
   report.asked_cudnn = options.workspaces == "auto";
   report.end = end;
+  if (report.asked_cudnn && !report.real && cudnn_helper_folder().empty())
+    report.notes.emplace_back(
+        "workspaces of convolutions count as 0: the helper metaprof-cudnn-plans is not beside this program");
   for (const RecordedProcess& process : processes) {
     report.ended_after_steps |= process.ended_after_steps;
     for (const std::string& function : process.emulated.missing)

@@ -27,6 +27,9 @@ class Script:
 
     def __init__(self, torch: Any, made: Any, standing: Any, loss: Optional[Callable[..., Any]], options: Mapping[str, Any]):
         self.torch, self.made, self.standing, self.loss, self.options = torch, made, standing, loss, options
+        if options.get("precision") == "amp-fp16":
+            raise Error("precision='amp-fp16': its gradients are scaled, which a captured module does not do: metaprof.run follows a program with a GradScaler; "
+                        "amp-bf16 has the same sizes, but not on every card the same attention")
         self.precision = _one_of("precision", options.get("precision") or "fp32", PRECISIONS)
         self.mode = _one_of("mode", options.get("mode") or "train", MODES)
         self.pinned = HOOKS[_one_of("hooks", options.get("hooks") or "none", tuple(HOOKS))]

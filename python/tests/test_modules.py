@@ -275,3 +275,24 @@ def test_eight_threads_at_once_beside_one_that_trains():
     trains.join()
     assert [together.get(i) for i in range(len(jobs))] == alone
     assert losses and losses == list(itertools.islice(training(), len(losses)))
+
+
+def test_factories_have_the_dtype_that_the_program_has_set(tmp_path):
+    from metaprof import _steps
+
+    class Shifted(torch.nn.Linear):
+        def forward(self, x):
+            return (super().forward(x) + torch.zeros(64, device=x.device)).sum()
+
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        text = open(_steps.write_program(Shifted(64, 64), (torch.zeros(8, 64),), str(tmp_path / "step.mp"))).read()
+    finally:
+        torch.set_default_dtype(before)
+    assert [line.rpartition(" at ")[0] for line in text.splitlines() if "aten::zeros(" in line][0].endswith("dtype=bf16) in m1")
+
+
+def test_gradients_that_need_scaling_are_refused_with_another_way():
+    with pytest.raises(metaprof.Error, match="precision='amp-fp16': its gradients are scaled, .* metaprof.run follows a program with a GradScaler"):
+        metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 4), torch.zeros(2, 3)), precision="amp-fp16")

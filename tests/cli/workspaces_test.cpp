@@ -80,6 +80,15 @@ TEST_F(PlannedRecordings, AreNearByRuleAlone) {
   unsetenv("METAPROF_CUDNN");
 }
 
+TEST(Workspaces, ALibraryThatIsNotThereIsRefusedByARun) {
+  setenv("METAPROF_CUDNN", "/nowhere/libcudnn.so.9", 1);
+  const Outcome outcome = run_program("run -- true");
+  unsetenv("METAPROF_CUDNN");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.err,
+            "metaprof: METAPROF_CUDNN=/nowhere/libcudnn.so.9: there is no such file or folder\n");
+}
+
 TEST(Workspaces, TheReportSaysWhereBytesComeFrom) {
   const std::string model = "profile tests/data/models/resnet18.pt2 --steps 1 --json - --workspaces ";
   const json none = json::parse(run_program(model + "none").out)["workspaces"];

@@ -68,10 +68,19 @@ class Operators:
                 if not tensors.some_on_device(result):
                     return result
                 texts = self._arguments(signature, arguments, options)
+            if signature.dtype_at is not None:
+                texts += self._default_dtype(signature, arguments, options, result)
             self._write_result(signature, texts, result, transforms.frame or caller())
             return result
 
         return call
+
+    def _default_dtype(self, signature, arguments, options, result):
+        """What a factory's call does not say: the dtype that the program has set for such calls (`torch.set_default_dtype`)."""
+        default = self._capture.torch.get_default_dtype()
+        if default == self._capture.torch.float32 or len(arguments) > signature.dtype_at or "dtype" in options or result.dtype != default:
+            return ""
+        return f", dtype={self._capture.constants.text(default)}"
 
     def _write_result(self, signature, texts, result, frame):
         """Writes a call whose arguments are written already."""

@@ -26,6 +26,10 @@ class Signature:
         self.is_written = not self.name.startswith(("fsdp::", "flex_lib::"))
         self.results = len(schema.returns)
         self.writes = {i for i, one in enumerate(schema.returns) if one.alias_info is not None and one.alias_info.is_write}
+        names = [argument.name for argument in schema.arguments]
+        # A factory without a dtype takes the default one, which a program may have set.
+        makes = "dtype" in names and not any("Tensor" in str(argument.type) for argument in schema.arguments)
+        self.dtype_at = names.index("dtype") if makes else None
         self.empty = {}
         self.reals = set()
         self.lists = set()
