@@ -216,8 +216,9 @@ std::string inputs_of_all(const Model& model, const FitOptions& options, const F
   return inputs_text(inputs, others, options.dimension);
 }
 
-// What a row says in any case; a run without training has no optimizer.
-std::vector<std::string> always_shown(const std::vector<RunOptions>& runs) {
+// What a row says in any case; a run without training has no optimizer, and a captured program has its own precision and optimizer.
+std::vector<std::string> always_shown(const Program& program, const std::vector<RunOptions>& runs) {
+  if (program.captured) return {"device"};
   std::vector<std::string> names = {"device", "precision"};
   if (std::ranges::any_of(runs, [](const RunOptions& run) { return run.step.mode == Mode::train; }))
     names.emplace_back("optimizer");
@@ -283,7 +284,7 @@ FitReport fit(const Model& model, const FitOptions& options, const OnProgress& p
                    .margin = margin_of(options.grid.common),
                    .trains = runs[0].step.mode == Mode::train,
                    .planned = options.plan,
-                   .columns = telling_options(shown, RunOptions(), always_shown(shown)),
+                   .columns = telling_options(shown, RunOptions(), always_shown(model.program, shown)),
                    .rows = std::vector<FitRow>(runs.size()),
                    .inputs = {},
                    .notes = {}};
