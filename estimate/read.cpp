@@ -93,8 +93,10 @@ void describe(const PreparedRun& prepared, ProfileReport& report) {
 void describe_program(const PreparedRun& prepared, ProfileReport& report) {
   const Program& program = prepared.program();
   report.module_types = program.module_types;
-  report.options = option_values(prepared.options);
-  if (program.captured) drop_step_options(report);
+  // A module was captured with the options that were asked for, and any other program with its own.
+  const bool of_module = program.captured && !program.captured->module.empty();
+  report.options = option_values(of_module ? prepared.given : prepared.options);
+  if (program.captured && !of_module) drop_step_options(report);
   report.as_usual = usual_options(prepared.options);
   report.inputs = inputs_of(program);
   report.kv_cache = kv_cache_of(program, prepared.options.step.precision);

@@ -65,16 +65,19 @@ def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], los
     from ._fit import checked, largest
     from ._inputs import size_of
     from ._optimizers import is_optimizer
-    from ._steps import products
+    from ._steps import FOLLOWED, products
 
     find = str(options.get("find") or "batch")
     plain = {name: value for name, value in options.items() if name not in ("find", "plan")}
 
     limits: dict[int, str] = {}  # sizes with which the module cannot be called
+    peaks: dict[tuple[int, int], dict[str, int]] = {}  # by row and size
 
-    def fits_at(size: int, own: Mapping[str, Any]) -> bool:
+    def fits_at(size: int, own: Mapping[str, Any], row: int) -> bool:
         try:
-            return bool(profile(model, args, kwargs=kwargs, loss=loss, **{**own, find: size}).fits)  # type: ignore[typeddict-item]
+            step = profile(model, args, kwargs=kwargs, loss=loss, **{**own, find: size})  # type: ignore[typeddict-item]
+            peaks[row, size] = {"peak_allocated_bytes": step.peak.allocated, "peak_reserved_bytes": step.peak.reserved}
+            return bool(step.fits)
         except _program.Error as error:
             if "cannot be called" not in str(error):
                 raise
@@ -87,17 +90,19 @@ def _fit_of_module(model: Any, args: Args, kwargs: Optional[dict[str, Any]], los
         if "does not follow the new sizes" not in str(error) or options.get("plan"):
             raise
         rows = []
-        for own in products(plain):
-            found, count = largest(lambda size, own=own: fits_at(size, own), size_of(args, kwargs, find))  # type: ignore[misc]
+        for i, own in enumerate(products(plain)):
+            found, count = largest(lambda size, own=own, i=i: fits_at(size, own, i), size_of(args, kwargs, find))  # type: ignore[misc]
             shown = {**own, "optimizer": type(own["optimizer"]).__name__} if is_optimizer(own.get("optimizer")) else own
             rows.append({"options": shown, "largest": found or None, "unbounded": False, "captures": count, "agree": None,
-                         "limit": limits.get(found + 1)})
+                         "limit": limits.get(found + 1), **peaks.get((i, found), {})})
         return {"schema": "metaprof.fit", "schema_version": 1, "rows": rows}
     if not options.get("plan"):
         for i, row in enumerate(report["rows"]):
             own = {name: row["options"].get(name, value) if isinstance(value, (list, tuple)) else value for name, value in plain.items()}
-            found = checked(row, lambda size, own=own: fits_at(size, own))  # type: ignore[misc]
-            report["rows"][i] = {**found, "limit": limits.get((found["largest"] or 0) + 1)}
+            found = checked(row, lambda size, own=own, i=i: fits_at(size, own, i))  # type: ignore[misc]
+            size = found["largest"] or 0
+            options_shown = {**row["options"], **{name: value for name, value in own.items() if name in FOLLOWED and name in row["options"]}}
+            report["rows"][i] = {**found, **peaks.get((i, size), {}), "options": options_shown, "limit": limits.get(size + 1)}
     return report
 
 

@@ -65,6 +65,13 @@ def test_the_trainer_of_lightning(tmp_path, capsys):
     assert trainer.global_step == 2 and "loss" in trainer.callback_metrics
     assert all(each.device.type == "cpu" for each in model.parameters())
 
+    mixed = MetaprofCallback(device="t4")
+    pl.Trainer(max_steps=1, accelerator="cpu", precision="bf16-mixed", callbacks=[mixed], logger=False, enable_checkpointing=False,
+               enable_progress_bar=False, enable_model_summary=False, default_root_dir=str(tmp_path)).fit(model, torch.utils.data.DataLoader(data, batch_size=8))
+    # Autocast's copies of weights are alive in the forward.
+    forward = [next(phase["allocated_bytes"]["peak"] for phase in each.profile.json["phases"] if phase["phase"] == "forward") for each in (callback, mixed)]
+    assert forward[1] > forward[0]
+
 
 def test_a_cell_is_a_program():
     from metaprof.integrations.notebook import words_to_options

@@ -296,3 +296,14 @@ def test_factories_have_the_dtype_that_the_program_has_set(tmp_path):
 def test_gradients_that_need_scaling_are_refused_with_another_way():
     with pytest.raises(metaprof.Error, match="precision='amp-fp16': its gradients are scaled, .* metaprof.run follows a program with a GradScaler"):
         metaprof.profile(torch.nn.Linear(4, 3), (torch.zeros(2, 4), torch.zeros(2, 3)), precision="amp-fp16")
+
+
+def test_an_answer_of_fit_has_the_peaks_of_its_own_capture():
+    """Where the engine does not follow another size, the answer and its peaks are those of captures."""
+    class Doubling(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(torch.cat([x] * (2 if len(x) > 40 else 1))).sum()
+
+    row = metaprof.fit(Doubling(256, 256), (torch.empty(32, 256),), device="h200", memory="100MiB", context="none", precision="bf16", workspaces="none").rows[0]
+    step = metaprof.profile(Doubling(256, 256), (torch.empty(row["largest"], 256),), device="h200", precision="bf16", workspaces="none")
+    assert (row["peak_allocated_bytes"], row["options"]["precision"]) == (step.peak.allocated, "bf16")

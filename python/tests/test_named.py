@@ -68,6 +68,19 @@ def test_a_function_that_makes_a_module(file, options):
     assert len(report["phases"]) == len(ours.json["phases"])
 
 
+def test_a_report_is_a_baseline(file, tmp_path):
+    accepted = str(tmp_path / "accepted.json")
+    options = ["--device", "t4", "--precision", "amp-bf16", "--batch", "64", "--optimizer", "sgd"]
+    assert called("profile", file + ":make", *options, "--json", accepted).returncode == 0
+    done = called("check", file + ":make", "--baseline", accepted)
+    assert done.returncode == 0, done.stderr + done.stdout
+    with open(file) as source:
+        text = source.read()
+    with open(file, "w") as changed:
+        changed.write(text.replace("256", "512"))
+    assert called("check", file + ":make", "--baseline", accepted).returncode == 1
+
+
 def test_a_function_that_is_a_step(file):
     report = profiled(file + ":step")
     assert report["framework"]["reason"] == "which ran the program"

@@ -20,9 +20,18 @@ from .._results import Profile
 from ._device import device_of
 
 
-def _step(module: Any, *optimizers_and_batch: Any) -> None:
+def _autocast(precision: str) -> Any:
+    """Of a trainer's precision: "bf16-mixed", "16-mixed"; others convert the module, or change nothing."""
+    import torch
+
+    dtype = {"bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}.get(precision)
+    return contextlib.nullcontext() if dtype is None else torch.autocast("cuda", dtype)
+
+
+def _step(precision: str, module: Any, *optimizers_and_batch: Any) -> None:
     *optimizers, batch = optimizers_and_batch
-    output = module.training_step(batch, 0)
+    with _autocast(precision):
+        output = module.training_step(batch, 0)
     loss = output["loss"] if isinstance(output, dict) else output
     loss.backward()
     for optimizer in optimizers:
@@ -45,7 +54,7 @@ def _without_log(module: Any) -> Iterator[None]:
 class MetaprofCallback(Callback):
     """`device`: a card; else the one that is here. `stop`: a step that does not fit is a MemoryError before the first one runs.
     `options`: as of metaprof.profile. Afterwards `profile` is the result. The step is training_step, backward and the optimizers,
-    without accumulation and without the trainer's precision."""
+    in the trainer's precision and without accumulation; gradients of "16-mixed" are not scaled."""
 
     def __init__(self, device: Optional[str] = None, stop: bool = False, **options: Any):
         self.device, self.stop, self.options = device, stop, options
@@ -57,7 +66,7 @@ class MetaprofCallback(Callback):
         random = torch.random.get_rng_state()
         batch = next(iter(trainer.train_dataloader))
         torch.random.set_rng_state(random)
-        step = functools.partial(_step, pl_module, *trainer.optimizers)
+        step = functools.partial(_step, str(trainer.precision), pl_module, *trainer.optimizers)
         step.__name__ = type(pl_module).__name__  # type: ignore[attr-defined]  # as reports call it
         with _without_log(pl_module):
             self.profile = profile(step, (batch,), device=device_of(self.device), **self.options)

@@ -185,9 +185,7 @@ class FakeWatch(Watch):
         return found
 
     def _answer(self, operator, keys, arguments, options, recipe):
-        found, source = self._answers.of(recipe, self._storages)
-        if found is None:
-            found, _ = self._answers.assumed_number(arguments[0], source)
+        found, _ = self._answers.number(recipe, arguments[0], self._storages)
         return self._tried_number(operator, arguments) if found is None else found
 
     def _tried_number(self, operator, arguments):

@@ -89,6 +89,13 @@ class Sources:
             if kind == 0:
                 return
 
+    def asking(self):
+        """The innermost frame that is not the recorder's; torch's own may be."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(self._own):
+            frame = frame.f_back
+        return frame
+
     def reader(self):
         """The innermost frame that is neither torch's nor Python's."""
         frame = sys._getframe(1)

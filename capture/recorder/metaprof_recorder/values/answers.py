@@ -52,15 +52,25 @@ class Answers:
         found.view(-1)[:rule.count(tensor.numel())] = True
         return found, ASSUMED
 
-    def assumed_number(self, tensor, source):
+    def number(self, recipe, tensor, storages):
+        """(the number that is read of a tensor, the source). What follows from an assumption gives way to what the program needs in order to go on."""
+        found, source = self.of(recipe, storages)
+        if found is None or source == ASSUMED:
+            needed, where = self._assumed_number(tensor, source)
+            if needed is not None:
+                return needed, where
+        return found, source
+
+    def _assumed_number(self, tensor, source):
         rule = self._assumptions.rule()
         if rule is not None:
             return (float(rule.answer) if tensor.is_floating_point() else bool(rule.answer) if tensor.dtype == self._torch.bool else int(rule.answer)), ASSUMED
         if tensor.dtype == self._torch.bool:
-            frame = self._sources.reader()
-            found = None if frame is None else passing(frame)
-            if found is not None:
-                return found, ASSUMED
+            # A check of torch's own asks itself (torch.distributions); one of the program's may ask through a function of torch.
+            for frame in (self._sources.asking(), self._sources.reader()):
+                found = None if frame is None else passing(frame)
+                if found is not None:
+                    return found, ASSUMED
         return None, source
 
     def size(self, operator, arguments, recipe, storages):

@@ -310,9 +310,7 @@ class Watch:
         return result
 
     def _answer(self, operator, keys, arguments, options, recipe):
-        found, source = self._answers.of(recipe, self._storages)
-        if found is None:
-            found, source = self._answers.assumed_number(arguments[0], source)
+        found, source = self._answers.number(recipe, arguments[0], self._storages)
         with self._answers.given(source):
             result = self._pass_on(operator, keys, arguments, options)
         return result if found is None else found
