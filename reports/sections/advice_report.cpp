@@ -29,9 +29,9 @@ std::string first_line(const AdviceReport& report) {
                                          .memory = report.memory});
   if (report.base.fits) return line + "\n";
   if (report.best.fits) return line + ". Cheapest fix: " + cheapest_fix(report) + "\n";
-  return line + fmt::format(
-                    ". Nothing tried makes it fit; the least is {} with {}. Other batches: metaprof fit\n",
-                    human_bytes(report.best.reserved.count), words_of(report.best));
+  return line +
+         fmt::format(". Nothing tried makes it fit; the least is {} with {}. Other batches: metaprof fit\n",
+                     human_bytes(report.best.reserved.count), words_of(report.best));
 }
 
 // What a reader of the table cannot know from the options' names.
