@@ -225,10 +225,23 @@ void Interpreter::store(const GraphNode& node, ResultList results, Values& value
   }
 }
 
+// A loop's function takes lists of inputs, and gives at least what the loop carries on from call to call.
+void Interpreter::check_loop(const RegionCall& region, const RegionInputs& inputs) {
+  using Kind = RegionCall::Kind;
+  if (region.kind != Kind::loop && region.kind != Kind::scan && region.kind != Kind::map) return;
+  const size_t lists = region.kind == Kind::scan ? 2 : 1, given = region.body->outputs.size();
+  if (inputs.in_operand.size() < lists)
+    fail("a loop takes {} of inputs, got {}", lists == 1 ? "a list" : "two lists", inputs.in_operand.size());
+  const size_t carried = region.kind == Kind::map ? 0 : inputs.in_operand[0];
+  if (given < carried || (region.kind == Kind::loop && given > carried))
+    fail("a loop carries {} values from call to call, and its function gives {}", carried, given);
+}
+
 void Interpreter::run_region(const Instruction& instruction, Values& values) {
   const GraphNode& node = *instruction.node;
   const RegionCall& region = *instruction.region;
   const RegionInputs inputs = inputs_of(node, region, values);
+  check_loop(region, inputs);
   const auto part = [this](const Graph* graph) {
     const Code& code = code_of(*graph);
     return [this, &code](const Values& given) { return run(code, given); };

@@ -66,6 +66,7 @@ class Interpreter {
     Values values;
     std::vector<size_t> in_operand;  // how many of them each operand has
   };
+  static void check_loop(const RegionCall& region, const RegionInputs& inputs);
   RegionInputs inputs_of(const GraphNode& node, const RegionCall& region, const Values& values) const;
   void run_unmodelled(const Code& code, const Instruction& instruction, Values& values);
   void run_collective(const Code& code, const Instruction& instruction, Values& values);

@@ -168,5 +168,34 @@ TEST(WrongCalls, ThatWouldMakeMoreTensorsThanTheHostCanHold) {
   expect_refused_everywhere(kCalls);
 }
 
+// Loops of torch._higher_order_ops: `parts` are the graphs g0 and g1, `call` the operator's call.
+void expect_loop_refused(const std::string& body, const std::string& call, const std::string& message) {
+  const std::string condition =
+      "%e: f32[0,3] = aten::slice.Tensor(%x, 0, 0, 0)\ngraph {\ninput %a: f32[2,3]\nreturn %a\n} as g0\n";
+  const ProgramFile file(condition + "graph {\n" + body + "} as g1\n%a: f32[2,3] = higher_order::" + call);
+  for (const std::string mode : {"train", "no-grad"}) {
+    const Outcome outcome = run_program("profile " + file.path() + " --trips 1 --mode " + mode);
+    EXPECT_EQ(outcome.exit_code, 2) << call;
+    EXPECT_NE(outcome.err.find("metaprof: " + message + "\n"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(WrongLoops, AreRefusedInOneLine) {
+  const std::string one = "input %a: f32[2,3]\n%b: f32[2,3] = aten::relu(%a)\n";
+  const std::string many = one + "return %b\nreturn %b\n", slice = "input %a: f32[3]\nreturn %a\n";
+  const std::string carries = "a loop carries 1 values from call to call, and its function gives ";
+  expect_loop_refused(many, "while_loop(graph(g0), graph(g1), [%x], [])", carries + "2");
+  expect_loop_refused(one, "while_loop(graph(g0), graph(g1), [%x], [])", carries + "0");
+  expect_loop_refused(one, "scan(graph(g1), [%x], [%x], [])", carries + "0");
+  expect_loop_refused(one + "return %b\n", "while_loop(graph(g0), graph(g1))",
+                      "a loop takes a list of inputs, got 0");
+  expect_loop_refused(one + "return %b\n", "scan(graph(g1), [%x])",
+                      "a loop takes two lists of inputs, got 1");
+  const std::string no_slice =
+      "a function is called for each slice of a tensor, and there is no tensor that has slices";
+  expect_loop_refused(slice, "map_impl(graph(g1), [], [])", no_slice);
+  expect_loop_refused(slice, "map_impl(graph(g1), [%e], [])", no_slice);
+}
+
 }  // namespace
 }  // namespace metaprof

@@ -56,7 +56,7 @@ void trace_on_copies(Session& session, std::span<const Tensor> tensors) {
   for (const Tensor& tensor : tensors)
     copies.push_back(call<"empty_strided">(session, tensor.sizes(), tensor.strides(), tensor.dtype(), Value(),
                                            tensor.device()));
-  while (!copies.empty()) copies.pop_back();  // a list of Python's lets go of the last one first
+  while (!copies.empty()) copies.pop_back();  // a list of Python's frees the last one first
 }
 
 Gradients gradients_of_part(Session& session, const Surroundings& before, const RegionBody& body,

@@ -33,7 +33,7 @@ std::vector<Value> while_loop(Session& session, const WhileLoop& loop, const std
 std::vector<Value> stacked(Session& session, const std::vector<std::vector<Value>>& calls);
 /// The i-th slice in the first dimension.
 Value slice_of(Session& session, const Value& tensor, int64_t i);
-/// How many slices the first of these inputs has. Errors: there is none, or it is no tensor.
+/// How many slices the first of these inputs has. Errors: there is no input, it is no tensor, or it has no slice.
 int64_t slices_of(std::span<const Value> inputs);
 
 }  // namespace metaprof

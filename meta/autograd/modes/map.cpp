@@ -92,7 +92,8 @@ Value slice_of(Session& session, const Value& tensor, int64_t i) {
 }
 
 int64_t slices_of(std::span<const Value> inputs) {
-  if (inputs.empty() || !inputs[0].is_tensor() || inputs[0].tensor().dim() == 0)
+  if (inputs.empty() || !inputs[0].is_tensor() || inputs[0].tensor().dim() == 0 ||
+      inputs[0].tensor().size(0) == 0)
     fail("a function is called for each slice of a tensor, and there is no tensor that has slices");
   return inputs[0].tensor().size(0);
 }
