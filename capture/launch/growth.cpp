@@ -85,7 +85,7 @@ void name_source(const RecordedDevice& device, StepGrowth& growth) {
   if (!held.empty()) growth.held_by = most(held)->first;
 }
 
-// Whether a row ends the run's memory: its peak, or a request that failed.
+// Whether the run's peak is in a row, or memory ran out.
 bool decides(const RecordedDevice& device, const RunPhase& row) {
   if (!device.out_of_memory.empty()) return true;
   return std::ranges::none_of(device.phases, [&](const RunPhase& other) {

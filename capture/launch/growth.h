@@ -29,8 +29,9 @@ struct CallGrowth {
   std::string line;    ///< of the program, that calls the module; may be empty
 };
 
-/// Of a program without an optimizer a step is a backward. Nothing: memory after a step is the same, or goes up and down, or grows so little that the device is full after a million
-/// steps and more. The first two steps are left out: they make what stays (gradients, the optimizer's state).
+/// Nothing: memory after a step is the same, or goes up and down, or grows so little that the device is full after a million
+/// steps and more. The first two steps are left out: they make what stays (gradients, the optimizer's state). In a program
+/// without an optimizer a step is a backward.
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device);
 
 /// The largest of all phases; nothing: no phase has one. What is freed later counts only where the run's peak is.

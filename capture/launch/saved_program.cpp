@@ -74,16 +74,16 @@ std::vector<std::string> left_out(const RecordedDevice& device, const Capture& c
   return warnings;
 }
 
-// What the program was told where nothing told it: its steps followed that.
-std::vector<std::string> told(const std::vector<DataRead>& reads) {
+// Reads whose answers are not known: the saved steps are those that followed these answers.
+std::vector<std::string> unknown_reads(const std::vector<DataRead>& reads) {
   std::vector<std::string> warnings;
   for (const DataRead& read : reads) {
     const bool is_unknown = read.source == "unknown";
     if (!is_unknown && read.source != "assumed") continue;
     warnings.push_back(
-        fmt::format("{}{} read data of the device, {}× in the run: the steps are those of {}",
-                    read.line.empty() ? "" : read.line + ": ", read.op, read.count,
-                    is_unknown ? "zero, because it could not be computed" : "what was assumed"));
+        fmt::format("{}{} read data of the device {} ({} times): other data may lead to other steps",
+                    read.line.empty() ? "" : read.line + ": ", read.op,
+                    is_unknown ? "that could not be computed, and got 0" : "that was assumed", read.count));
   }
   return warnings;
 }
@@ -130,7 +130,7 @@ std::vector<std::pair<int, Program>> captured_programs(const std::vector<Recorde
     add_measurement(capture, process.devices[0]);
     for (std::string& warning : left_out(process.devices[0], capture, ended))
       program.warnings.push_back(std::move(warning));
-    for (std::string& warning : told(process.devices[0].reads))
+    for (std::string& warning : unknown_reads(process.devices[0].reads))
       program.warnings.push_back(std::move(warning));
     program.name = options.save.empty() ? "run" : std::filesystem::path(options.save).stem().string();
     const int number = process.rank().value_or(static_cast<int>(programs.size()));

@@ -502,7 +502,7 @@ TEST_F(RecordingTest, EndedWhileItsProgramIsSaved) {
   }
 }
 
-TEST_F(RecordingTest, ASavedProgramSaysWhatItWasTold) {
+TEST_F(RecordingTest, ASavedProgramSaysWhichReadsAreUnknown) {
   const auto read = [](const std::string& source) {
     return R"({"row": "data_read", "device": 0, "op": "aten::item", "line": "net.py:6", "count": 3, "source": ")" +
            source + "\"}\n";
@@ -516,10 +516,10 @@ TEST_F(RecordingTest, ASavedProgramSaysWhatItWasTold) {
   const auto programs = captured_programs(read_processes(folder_), options, "");
   EXPECT_EQ(programs.at(0).second.warnings,
             (std::vector<std::string>{
-                "net.py:6: aten::item read data of the device, 3× in the run: the steps are those "
-                "of zero, because it could not be computed",
-                "net.py:6: aten::item read data of the device, 3× in the run: the steps are those "
-                "of what was assumed"}));
+                "net.py:6: aten::item read data of the device that could not be computed, and got 0 "
+                "(3 times): other data may lead to other steps",
+                "net.py:6: aten::item read data of the device that was assumed (3 times): other "
+                "data may lead to other steps"}));
 }
 
 TEST_F(RecordingTest, CostsAreThoseOfTheRanksOwnProgram) {

@@ -29,6 +29,9 @@ def _grouped_product(a, b, offsets=None, bias=None, out_dtype=None):
     return a.new_empty([*groups, b.shape[-1]], dtype=out_dtype or a.dtype)
 
 
+LONGEST_BY_CUDNN = 256  # targets of cuDNN's CTC loss
+
+
 def _uses_cudnn_for_ctc(scores, targets, input_lengths, target_lengths, blank):
     """ATen/native/cudnn/LossCTC.cpp: for targets of one dimension, of int32 and on the host, of equally long inputs."""
     kind = targets.dtype.itemsize == 4 and not targets.is_floating_point()
@@ -38,7 +41,6 @@ def _uses_cudnn_for_ctc(scores, targets, input_lengths, target_lengths, blank):
     return all(int(length) == longest for length in input_lengths) and all(int(length) <= LONGEST_BY_CUDNN for length in target_lengths)
 
 
-LONGEST_BY_CUDNN = 256  # targets of cuDNN's CTC loss
 RULES = {  # in place of torch's own
     "aten::_cudnn_rnn_flatten_weight": _flattened, "aten::_grouped_mm": _grouped_product, **CELLS,
     "aten::_use_cudnn_ctc_loss": _uses_cudnn_for_ctc, "aten::_use_miopen_ctc_loss": lambda *_: False}
