@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import itertools
+import os
+import traceback
 from typing import Any, Callable, Iterator, Mapping, Optional
 
 from ._flex_attention import allowed_without_data, make_savable, masks_without_data
@@ -162,6 +165,34 @@ def _contiguous_is_called() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _functions_are_named() -> Iterator[None]:
+    """Of the functions that are running, PyTorch writes only those called `forward` into an export (torch/fx/proxy.py). A method
+    that forward calls has variables of its own, which live until it returns: readers need its lines, too."""
+    import torch
+    from torch.fx import proxy
+    from torch.fx.experimental.symbolic_shapes import uninteresting_files
+
+    plain = getattr(proxy.TracerBase, "_filter_traceback_frames", None)
+    if plain is None:  # PyTorch before 2.9
+        yield
+        return
+    exporters = {*uninteresting_files(), __file__}
+    of_torch = os.path.join(os.path.dirname(torch.__file__), "")
+
+    def with_functions(self: Any, frames: traceback.StackSummary) -> traceback.StackSummary:
+        inside = itertools.dropwhile(lambda frame: frame.name != "forward", frames)
+        return traceback.StackSummary.from_list([
+            frame for frame in inside
+            if frame.filename not in exporters and (frame.name == "forward" or not frame.filename.startswith(of_torch))])
+
+    proxy.TracerBase._filter_traceback_frames = with_functions  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        proxy.TracerBase._filter_traceback_frames = plain  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
 def _nothing_is_lost() -> Iterator[None]:
     """Error: the model calls what an export does not keep."""
     import torch
@@ -197,7 +228,7 @@ def _exported(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     import torch
 
     try:
-        with _contiguous_is_called(), _nothing_is_lost():
+        with _contiguous_is_called(), _functions_are_named(), _nothing_is_lost():
             return torch.export.export(module, args, kwargs, strict=False)
     except Error:
         raise
