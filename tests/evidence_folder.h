@@ -16,7 +16,7 @@ struct EvidenceFolder {
   bool whole = false;              ///< all that was recorded
 };
 
-/// The part that tools/select_recordings.py chose for the checkout.
+/// The part that tools/record/select_recordings.py chose for the checkout.
 inline EvidenceFolder part_of_the_evidence() {
   const std::filesystem::path data = "tests/data", recordings = data / "recordings";
   return {.steps = recordings / "steps",

@@ -13,7 +13,7 @@
 
 namespace metaprof {
 
-/// A file of evidence that tools/recorded_phases.py wrote.
+/// A file of evidence that tools/record/recorded_phases.py wrote.
 class RecordedModels {
  public:
   explicit RecordedModels(const std::string& path) : text_(read_file(path)), document_(text_, path) {}

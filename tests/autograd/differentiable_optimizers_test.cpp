@@ -1,5 +1,5 @@
 // Optimizers with differentiable=True: what steps take and keep, against the framework's own on the emulated device
-// (tests/data/optimizers, by tools/record_optimizers.py with PyTorch 2.11), and what it refuses. Parameters are no leaves
+// (tests/data/optimizers, by tools/record/record_optimizers.py with PyTorch 2.11), and what it refuses. Parameters are no leaves
 // there: leaves cannot be written to while a history is kept.
 
 #include <fstream>

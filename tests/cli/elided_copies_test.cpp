@@ -1,5 +1,5 @@
 // Exports from the CPU and from meta of models whose source copies tensors on a GPU that are contiguous elsewhere
-// (tests/data/elided_copies, by tools/attention_programs.py with PyTorch 2.11 on the emulated device), against what they took.
+// (tests/data/elided_copies, by tools/record/attention_programs.py with PyTorch 2.11 on the emulated device), against what they took.
 
 #include <filesystem>
 #include <fstream>

@@ -122,8 +122,8 @@ TEST(FrameworkOption, WithoutItAConfigurationRunsWithTheNewestAndACapturedProgra
       says(profile_of("", "tests/data/captured/checkpoints.mp"), "PyTorch 2.11.0, which ran the program\n"));
 }
 
-// Programs of tools/version_programs.py, exported by each version (schema 7 and 8, archives of two kinds) and run by it on
-// the emulated device (tools/record_version.sh): they load, and the estimates are equal to the byte.
+// Programs of tools/record/version_programs.py, exported by each version (schema 7 and 8, archives of two kinds) and run by it on
+// the emulated device (tools/record/record_version.sh): they load, and the estimates are equal to the byte.
 TEST(Versions, ExportsOfEachLoadAndAreAsTheyRan) {
   int versions = 0;
   for (const auto& folder : std::filesystem::directory_iterator("tests/data/versions")) {

@@ -1,5 +1,5 @@
 // Small programs, each with a way in which Python keeps tensors alive: what is known of them from their exports alone
-// (tests/data/lifetimes, by tools/lifetime_programs.py with PyTorch 2.11 on the emulated device), against what they took.
+// (tests/data/lifetimes, by tools/record/lifetime_programs.py with PyTorch 2.11 on the emulated device), against what they took.
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Bounds and expectations of time beside public measurements of training steps (tools/compare_times.py).
+// Bounds and expectations of time beside public measurements of training steps (tools/compare/compare_times.py).
 
 #include "tests/cli/program.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 TEST(MeasuredTimes, NoBoundIsAboveAMeasuredIterationAndExpectationsAreAsNearAsReached) {
   const std::string file = testing::TempDir() + "metaprof_times_" + std::to_string(getpid()) + ".md";
-  const std::string command = METAPROF_PYTHON " tools/compare_times.py " METAPROF_BINARY " > " + file;
+  const std::string command = METAPROF_PYTHON " tools/compare/compare_times.py " METAPROF_BINARY " > " + file;
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string table = read_file(file);
   std::remove(file.c_str());

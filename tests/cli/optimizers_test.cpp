@@ -1,5 +1,5 @@
 // Options of optimizers ("adam-amsgrad-maximize"): what steps take, against the framework's own on the emulated device
-// (tests/data/optimizers, by tools/record_optimizers.py with PyTorch 2.11), and which words there are.
+// (tests/data/optimizers, by tools/record/record_optimizers.py with PyTorch 2.11), and which words there are.
 
 #include <unistd.h>
 

@@ -161,7 +161,7 @@ nlohmann::json cell(const nlohmann::json& report, const RecordedRow& wanted) {
 }
 
 // What transformers, peft and bitsandbytes did on emulated cards, with the batch that is said and one more
-// (tools/check_rent.py). docs/evidence/rent.md names the rows that differ, and why.
+// (tools/compare/check_rent.py). docs/evidence/rent.md names the rows that differ, and why.
 TEST(Rent, IsWhatProgramsDid) {
   const std::vector<RecordedRow> rows = recorded();
   std::map<std::string, nlohmann::json> reports;

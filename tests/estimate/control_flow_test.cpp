@@ -1,5 +1,5 @@
 // Models with torch.cond, while_loop, scan and map on a device, as PyTorch ran them each way that data can decide
-// (tools/record_control_flow.py): bytes of every phase of three steps; and what a report says where nobody chooses.
+// (tools/record/record_control_flow.py): bytes of every phase of three steps; and what a report says where nobody chooses.
 
 #include <gtest/gtest.h>
 

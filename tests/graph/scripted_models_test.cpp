@@ -1,4 +1,4 @@
-// Scripted models on a device, as PyTorch's graph executor ran them (tools/record_scripted_models.py): bytes of every
+// Scripted models on a device, as PyTorch's graph executor ran them (tools/record/record_scripted_models.py): bytes of every
 // phase of three steps, and which operators its plans fuse and batch, of the forward and of the gradients.
 
 #include <fmt/ranges.h>

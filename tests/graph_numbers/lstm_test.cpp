@@ -27,7 +27,7 @@ std::shared_ptr<Graph> recorded_lstm() {
   return nullptr;
 }
 
-// tools/record_graph_executor.py: lstm
+// tools/record/record_graph_executor.py: lstm
 std::vector<Tensor> eager_lstm(Session& session, const std::vector<metaprof::Value>& arguments) {
   const auto tensor = [&](size_t i) { return arguments[i].tensor(); };
   Tensor h = tensor(1), c = tensor(2);

@@ -1,4 +1,4 @@
-// What PyTorch's own graph executor did with scripted functions (tools/record_graph_executor.py), against ours: which
+// What PyTorch's own graph executor did with scripted functions (tools/record/record_graph_executor.py), against ours: which
 // operators lie in differentiable graphs, what is kept for the backward, how many plans there are after calls whose
 // arguments change, and how many plans their gradients have after backwards from some results. And with numbers: what
 // is compiled of the functions computes what they compute one operator after the other.

@@ -1,5 +1,5 @@
 // Archives of torch.jit.save, most of them torchvision's, beside what PyTorch took for them on an emulated H200
-// (tools/record_script_archives.py): the peaks of two steps of SGD, and of two calls in inference mode.
+// (tools/record/record_script_archives.py): the peaks of two steps of SGD, and of two calls in inference mode.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ struct ComparedVersion {
   int cases, cases_equal;        ///< operator cases that are known; equal in every respect
 };
 
-/// Oldest first. tools/compare_versions.py writes them.
+/// Oldest first. tools/compare/compare_versions.py writes them.
 std::span<const ComparedVersion> compared_versions();
 
 }  // namespace metaprof

@@ -13,7 +13,7 @@ namespace metaprof {
 namespace {
 
 // aten/src/ATen/native/layer_norm.cpp, rms_norm_composite, 2.11: in fp32 (f64) whatever comes in. Before 2.8 the weight
-// is multiplied last, in the input's type (recorded: grouped.bf16 of tools/version_programs.py with 2.6 and 2.8; 2.7 was not).
+// is multiplied last, in the input's type (recorded: grouped.bf16 of tools/record/version_programs.py with 2.6 and 2.8; 2.7 was not).
 template <bool weight_last>
 std::pair<Tensor, Tensor> composed(Call& c) {
   const Tensor& input = c.tensor("input");

@@ -330,7 +330,7 @@ void by_steps(Call& c, const Arguments& a, const std::vector<CellWeights>& layer
 }
 
 // cuDNN takes bf16 of the wheel of 2.11 (9.19); before, of 2.10 (9.10), the framework's own cells do it (RNN.cpp,
-// use_cudnn; recorded: recurrent.bf16 of tools/version_programs.py by 2.6 and 2.11).
+// use_cudnn; recorded: recurrent.bf16 of tools/record/version_programs.py by 2.6 and 2.11).
 bool taken_by_cudnn(const Call& c, const Tensor& input) {
   constexpr int kFirstWithBf16 = 91300;
   return input.is_cuda() && (input.dtype() != DType::bf16 || c.platform().libraries.cudnn >= kFirstWithBf16);

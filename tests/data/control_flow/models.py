@@ -1,4 +1,4 @@
-"""Models with torch.cond, while_loop, scan and map, whose conditions follow from an input (tools/record_control_flow.py)."""
+"""Models with torch.cond, while_loop, scan and map, whose conditions follow from an input (tools/record/record_control_flow.py)."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""Small training programs for the graph executor: tools/record_scripted_models.py scripts them and runs them."""
+"""Small training programs for the graph executor: tools/record/record_scripted_models.py scripts them and runs them."""
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

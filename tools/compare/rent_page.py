@@ -10,7 +10,7 @@ import pathlib
 import statistics
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE, ROWS = ROOT / "docs/evidence/rent.md", ROOT / "tests/data/rent/recorded.csv"
 BEGIN, END = "<!-- rows: begin -->\n", "<!-- rows: end -->\n"
 METHODS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "generate": "generation"}
@@ -76,7 +76,7 @@ def main():
     written = head + BEGIN + text(rows) + END + rest.split(END)[1]
     if sys.argv[1:] == ["--check"]:
         if page != written:
-            print(f"{PAGE.relative_to(ROOT)} is not what tools/rent_page.py writes")
+            print(f"{PAGE.relative_to(ROOT)} is not what tools/compare/rent_page.py writes")
             return 1
         return 0
     PAGE.write_text(written, encoding="utf-8")

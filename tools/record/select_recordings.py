@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Chooses the recordings that are part of the checkout from a folder that has all of them.
 
-  tools/select_recordings.py SHARED      SHARED: a folder with recordings/models, recordings/ops and models
+  tools/record/select_recordings.py SHARED      SHARED: a folder with recordings/models, recordings/ops and models
 
 Training steps: those that docs/evidence/accuracy.md quotes; for every model and every value of every option one
 recording, the ones that add most for their size first; then the smallest of the rest up to STEPS. Their
@@ -24,7 +24,7 @@ import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests/data/recordings"
 EXPORTS = ROOT / "tests/data/models"
 KNOWN_DIFFERENCES = ROOT / "validation/cases/known_differences.inc"

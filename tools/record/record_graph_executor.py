@@ -6,7 +6,7 @@ CPU. For every function: its graph as a text of step/compiled/ir, the differenti
 (operators inside, what is captured), how many plans there are after each of a sequence of calls, and how many plans
 their gradients have after each of a sequence of backwards.
 
-    tools/record_graph_executor.py [NAME ...] --out tests/data/graph_executor/recorded.json
+    tools/record/record_graph_executor.py [NAME ...] --out tests/data/graph_executor/recorded.json
 """
 import argparse
 import json

@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 def fit(line, path, device):
     """Writes the row of `metaprof.fit` of a line's module, or why there is none."""
-    sys.path.insert(0, str(HERE.parent / "python"))
+    sys.path.insert(0, str(HERE.parents[1] / "python"))
     import metaprof
     from check_modules import options_of
     from train_library_models import Job, loss_of
@@ -42,7 +42,7 @@ def runs(options, line, batch, work):
     report = work / "run.json"
     report.unlink(missing_ok=True)
     subprocess.run([options.metaprof, "run", "--device", options.device, "--workspaces", "none", "--json", report, "--", options.python,
-                    HERE / "train_library_models.py", "--on-host", f"{line} batch={batch}"], capture_output=True, text=True)
+                    HERE.parent / "record/train_library_models.py", "--on-host", f"{line} batch={batch}"], capture_output=True, text=True)
     rank = json.loads(report.read_text())["ranks"][0]
     return bool(rank["fits"])
 

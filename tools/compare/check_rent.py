@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-CONFIGS = HERE.parent / "program" / "builtin" / "configs"
+CONFIGS = HERE.parents[1] / "program" / "builtin" / "configs"
 COLUMNS = ["model", "card", "method", "recomputed", "context", "batch", "said", "reserved", "one_more"]
 # A card of each size, the smallest first.
 CARDS = "rtx4060,rtx3080,rtx3060,t4,rtx4080,l4,rtx4090,rtx5090,a100-40g,l40s,a100,h100,h200"
@@ -56,7 +56,7 @@ def rows_of(report, largest):
 def ran(options, card, rows):
     """Runs the steps of all rows on one card, and keeps each row when both of its steps have ended."""
     steps = [step for _, both in rows for step in both]
-    command = [options.metaprof, "run", "--device", card, "--detail", "1", "--json", os.devnull, "--", options.python, HERE / "train_rented.py", *steps]
+    command = [options.metaprof, "run", "--device", card, "--detail", "1", "--json", os.devnull, "--", options.python, HERE.parent / "record/train_rented.py", *steps]
     ended = {}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=open(f"{options.out}.log", "a"), text=True) as program:
         for line in program.stdout:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what PyTorch's graph executor does with scripted models on an emulated H200, for tests/data/graph_executor.
 
-    tools/record_scripted_models.py [NAME ...] --metaprof build/release/cli/metaprof
+    tools/record/record_scripted_models.py [NAME ...] --metaprof build/release/cli/metaprof
 
 Needs PyTorch 2.11. Every model of tests/data/graph_executor/models.py is exported (models/NAME.pt2), scripted, and run
 for three steps of SGD by the specialising executor. scripted.json has for each the allocator's statistics by phase, and
@@ -15,7 +15,7 @@ import tempfile
 
 from recorded_phases import models_of, phases_of_run, write_models
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/graph_executor"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/data/graph_executor"
 sys.path.insert(0, str(FOLDER))
 
 

@@ -169,7 +169,7 @@ def main():
     parser.add_argument("metaprof")
     parser.add_argument("python")
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--models", type=pathlib.Path, default=HERE.parent / "tests/data/models")
+    parser.add_argument("--models", type=pathlib.Path, default=HERE.parents[1] / "tests/data/models")
     parser.add_argument("--only", default="")
     parser.add_argument("--budgets", default="100%,80%,60%,45%,35%")
     options = parser.parse_args()

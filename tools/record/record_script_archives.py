@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what archives of torch.jit.save take on an emulated H200, for tests/data/torchscript.
 
-    tools/record_script_archives.py [NAME ...] --metaprof build/release/cli/metaprof
+    tools/record/record_script_archives.py [NAME ...] --metaprof build/release/cli/metaprof
 
 Needs PyTorch 2.11 and torchvision. Every model of tests/data/torchscript/models.py is saved (NAME.pt, without its
 weights, which metaprof does not read), loaded, and run: two steps of SGD by the interpreter (train) and by the
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zipfile
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/torchscript"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/data/torchscript"
 sys.path.insert(0, str(FOLDER))
 HOWS = ("train", "train_graph", "eval")
 DTYPES = {"f32": "float32", "i64": "int64"}

@@ -48,7 +48,7 @@ def measured(metaprof, python, zoo, lines, work):
     """Per line: the peak of allocated bytes, or None and what was said."""
     report = work / "run.json"
     report.unlink(missing_ok=True)
-    run = subprocess.run([metaprof, "run", "--workspaces", "none", "--detail", "1", "--json", report, "--", python, HERE / "train_planned.py", zoo,
+    run = subprocess.run([metaprof, "run", "--workspaces", "none", "--detail", "1", "--json", report, "--", python, HERE.parent / "record/train_planned.py", zoo,
                           *lines], capture_output=True, text=True)
     (work / "run.log").write_text(run.stdout + run.stderr)
     ranks = {rank["rank"]: rank for rank in json.loads(report.read_text())["ranks"]} if report.exists() else {}
@@ -91,8 +91,8 @@ def main():
     parser.add_argument("metaprof")
     parser.add_argument("python")
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--zoo", type=pathlib.Path, default=HERE.parent.parent / "shared/tools")
-    parser.add_argument("--models", type=pathlib.Path, default=HERE.parent / "tests/data/models")
+    parser.add_argument("--zoo", type=pathlib.Path, default=HERE.parents[2] / "shared/tools")
+    parser.add_argument("--models", type=pathlib.Path, default=HERE.parents[1] / "tests/data/models")
     parser.add_argument("--only", default="")
     parser.add_argument("--strategies", default=STRATEGIES)
     parser.add_argument("--budgets", default="80%,60%,45%,35%")

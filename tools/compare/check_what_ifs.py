@@ -18,7 +18,7 @@ import sys
 import captures
 
 HERE = pathlib.Path(__file__).resolve().parent
-TRAINING = HERE.parent / "tests/recorder/programs/plain_training.py"
+TRAINING = HERE.parents[1] / "tests/recorder/programs/plain_training.py"
 PLAIN = {"batch": None, "seq": None, "image": None, "over": {}, "precision": "fp32", "optimizer": "adamw", "optimizer_impl": "default",
          "channels_last": False, "checkpoint": None, "checkpoint_reentrant": False, "accumulate": 1, "clip_norm": None, "clip_value": None,
          "zero_grad_to_none": True, "steps": 2, "mode": "train", "alloc_conf": "", "memory_mib": None, "device": "h200", "env": {},

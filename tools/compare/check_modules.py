@@ -56,7 +56,7 @@ def options_of(job, line):
 
 def profile(line, path, device):
     """Writes the JSON of `metaprof.profile` of a line's module, or why there is none."""
-    sys.path.insert(0, str(HERE.parent / "python"))
+    sys.path.insert(0, str(HERE.parents[1] / "python"))
     import metaprof
     from train_library_models import Job, loss_of
 
@@ -103,7 +103,7 @@ def one_run(options, lines, work):
     where = work / "run.json"
     where.unlink(missing_ok=True)
     done = subprocess.run([options.metaprof, "run", "--device", options.device, "--workspaces", "none", "--json", where, "--", options.python,
-                           HERE / "train_library_models.py", "--on-host", *lines], capture_output=True, text=True)
+                           HERE.parent / "record/train_library_models.py", "--on-host", *lines], capture_output=True, text=True)
     (work / "run.log").write_text(done.stdout + done.stderr)
     ranks = json.loads(where.read_text())["ranks"] if where.exists() else []
     failed = [line for line in lines if f"FAILED {line}\n" in done.stderr]

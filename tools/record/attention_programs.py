@@ -1,7 +1,7 @@
 """Models with attention whose source copies tensors on a GPU that are contiguous elsewhere; the forward gives the loss.
 
-    python tools/attention_programs.py export FOLDER     writes NAME.cpu.pt2 and NAME.meta.pt2 of each; needs PyTorch alone
-    python tools/attention_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
+    python tools/record/attention_programs.py export FOLDER     writes NAME.cpu.pt2 and NAME.meta.pt2 of each; needs PyTorch alone
+    python tools/record/attention_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
 
 `metaprof check FOLDER/NAME.cpu.pt2 --against FOLDER/NAME.json` compares.
 """

@@ -4,7 +4,7 @@
 usage: record_version.py FOLDER [--framework KNOWN] [PROGRAM...]
        record_version.py train PROGRAM [--precision P] [--optimizer O]
 
-tools/record_version.sh runs it with all programs. Writes NAME.pt2, without weights, and of each run RUN.json and RUN.log.gz: what
+tools/record/record_version.sh runs it with all programs. Writes NAME.pt2, without weights, and of each run RUN.json and RUN.log.gz: what
 `metaprof run` (METAPROF names the program) says of it on the emulated device. Prints what `metaprof check` says of them.
 """
 import argparse

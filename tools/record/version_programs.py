@@ -1,6 +1,6 @@
 """Small models that use what versions of PyTorch do differently, each with its inputs; the forward gives the loss.
 
-For tools/record_version.sh. They need PyTorch alone, so that every version can run and export them.
+For tools/record/record_version.sh. They need PyTorch alone, so that every version can run and export them.
 """
 import torch
 from torch import nn

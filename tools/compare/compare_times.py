@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measured iterations beside what `metaprof profile` says a step takes at least and is expected to take.
 
-    tools/compare_times.py METAPROF [MEASURED.csv]
+    tools/compare/compare_times.py METAPROF [MEASURED.csv]
 
 MEASURED.csv is tests/data/measured/h100.csv unless given: public measurements on an H100 80GB (repository
 sanketpurandare/mem-run-estimator, 2024), the models beside it. The table is Markdown; the last lines are the mean and the
@@ -13,7 +13,7 @@ import pathlib
 import subprocess
 import sys
 
-DATA = pathlib.Path(__file__).resolve().parent.parent / "tests/data/measured"
+DATA = pathlib.Path(__file__).resolve().parents[2] / "tests/data/measured"
 NORMS = "model.layers.*.input_layernorm model.layers.*.post_attention_layernorm model.norm"
 # The model's file, and the modules that a row with checkpoints computes again (run_public_h100.py).
 MODELS = {

@@ -37,7 +37,7 @@ def main():
     parser.add_argument("metaprof")
     parser.add_argument("python")
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--list", type=pathlib.Path, default=HERE / "library_models.txt")
+    parser.add_argument("--list", type=pathlib.Path, default=HERE.parent / "record/library_models.txt")
     parser.add_argument("--only", default="")
     parser.add_argument("--together", type=int, default=12)
     parser.add_argument("--device", default="h200")
@@ -52,7 +52,7 @@ def main():
         for old in work.glob("all*.mp"):
             old.unlink()
         run = subprocess.run([options.metaprof, "run", "--device", options.device, "--workspaces", "none", "--save", work / "all.mp", "--",
-                              options.python, HERE / "train_library_models.py", *some], capture_output=True, text=True)
+                              options.python, HERE.parent / "record/train_library_models.py", *some], capture_output=True, text=True)
         (work / "last.log").write_text(run.stdout + run.stderr)
         programs = [work / f"all.rank{number}.mp" for number in range(len(some))]
         if len(some) == 1 or (work / "all.mp").exists():  # the only one

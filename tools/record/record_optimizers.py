@@ -1,6 +1,6 @@
 """What steps of torch.optim take, with each of their options: the figures of tests/data/optimizers/steps.json.
 
-    metaprof run --device h200 -- python tools/record_optimizers.py FILE
+    metaprof run --device h200 -- python tools/record/record_optimizers.py FILE
 
 For every word of `--optimizer` that has options, and for every implementation: how many bytes each of three steps has added
 when it is over, and at its peak; and the bytes that the second step requests, one after the other, negative where they are

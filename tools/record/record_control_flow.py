@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records what models with torch.cond, while_loop, scan and map take on an emulated H200, for tests/data/control_flow.
 
-    tools/record_control_flow.py [NAME ...] --metaprof build/release/cli/metaprof
+    tools/record/record_control_flow.py [NAME ...] --metaprof build/release/cli/metaprof
 
 Needs PyTorch 2.11. Every model of tests/data/control_flow/models.py is exported (models/NAME.pt2), and run: three steps of SGD (train), and three
 calls without gradients (no-grad), once for each way that data can decide. recorded.json has the allocator's statistics by phase. Names keep what
@@ -12,7 +12,7 @@ import sys
 
 from recorded_phases import models_of, phases_of_run, write_models
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests/data/control_flow"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests/data/control_flow"
 sys.path.insert(0, str(FOLDER))
 MODES = ("train", "no-grad")
 STEPS = 3

@@ -20,7 +20,7 @@ import sys
 
 import captures
 
-TRAINING = pathlib.Path(__file__).resolve().parent.parent / "tests/recorder/programs/plain_training.py"
+TRAINING = pathlib.Path(__file__).resolve().parents[2] / "tests/recorder/programs/plain_training.py"
 
 
 def machine(recording):

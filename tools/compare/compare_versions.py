@@ -4,7 +4,7 @@
 usage: compare_versions.py SHARED [METAPROF]
 
 SHARED has models/ and recordings/ (models, ops: 2.11; models-VERSION, ops-VERSION; versions/VERSION). A version that
-has nothing there is compared with what tools/record_version.sh made of it, if that is in tests/data/versions. Writes
+has nothing there is compared with what tools/record/record_version.sh made of it, if that is in tests/data/versions. Writes
 validation/results/compared_versions.inc, which `metaprof frameworks` shows, and the table of docs/evidence/accuracy.md between
 its marks. METAPROF: the program, build/release/cli/metaprof unless given.
 """
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWN = ROOT / "tests/data/versions"
 INC = ROOT / "validation/results/compared_versions.inc"
 PAGE = ROOT / "docs/evidence/accuracy.md"

@@ -1,7 +1,7 @@
 """Small programs, each with a way in which Python keeps tensors alive; the forward gives the loss.
 
-    python tools/lifetime_programs.py export FOLDER     writes NAME.pt2 of each; needs PyTorch alone
-    python tools/lifetime_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
+    python tools/record/lifetime_programs.py export FOLDER     writes NAME.pt2 of each; needs PyTorch alone
+    python tools/record/lifetime_programs.py record FOLDER     writes NAME.json, what two steps take, by `metaprof run` (METAPROF names the program)
 
 `metaprof check FOLDER/NAME.pt2 --against FOLDER/NAME.json --optimizer sgd` compares.
 """
