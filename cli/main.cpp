@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "cli/commands/commands.h"
 #include "cli/metaprof.h"
 #include "core/host_memory.h"
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/commands/commands.h"
 #include "cli/line/completion.h"
 #include "cli/line/console.h"
 #include "cli/line/defaults_file.h"

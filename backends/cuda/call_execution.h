@@ -6,7 +6,7 @@
 #include "backends/cuda/convolutions.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/products.h"
-#include "estimate/results/device_replay.h"
+#include "estimate/results/device/device_replay.h"
 #include "opcount/rates.h"
 
 namespace metaprof::cuda {

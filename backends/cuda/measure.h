@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "estimate/results/measurement.h"
+#include "estimate/results/device/measurement.h"
 
 namespace metaprof::cuda {
 

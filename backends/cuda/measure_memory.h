@@ -7,7 +7,7 @@
 #include "backends/cuda/convolutions.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/products.h"
-#include "estimate/results/measurement.h"
+#include "estimate/results/device/measurement.h"
 
 namespace metaprof::cuda {
 

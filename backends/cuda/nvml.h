@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/dynamic_library.h"
-#include "estimate/results/measurement.h"
+#include "estimate/results/device/measurement.h"
 
 namespace metaprof::cuda {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/device.h"
-#include "estimate/results/device_replay.h"
+#include "estimate/results/device/device_replay.h"
 #include "meta/allocator/device_memory.h"
 
 namespace metaprof::cuda {

@@ -2,7 +2,7 @@
 // A trace's steps on a real device.
 
 #include "backends/cuda/call_execution.h"
-#include "estimate/results/device_replay.h"
+#include "estimate/results/device/device_replay.h"
 #include "meta/allocator/caching_allocator.h"
 #include "meta/trace/trace.h"
 #include "profiler/allocator/requests.h"

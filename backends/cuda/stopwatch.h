@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "backends/cuda/device.h"
-#include "estimate/results/measurement.h"
+#include "estimate/results/device/measurement.h"
 
 namespace metaprof::cuda {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "estimate/results/together.h"
+#include "estimate/results/search/together.h"
 #include "step/options.h"
 
 namespace metaprof {

@@ -2,7 +2,7 @@
 // What of a step to compute again in backward, so that it fits in a budget: docs/how_to/planning.md.
 
 #include "estimate/prepare/model.h"
-#include "estimate/results/checkpoint_plan.h"
+#include "estimate/results/search/checkpoint_plan.h"
 
 namespace metaprof {
 

@@ -2,7 +2,7 @@
 // A model as planners of activation checkpointing want it.
 
 #include "estimate/estimate.h"
-#include "estimate/results/plan_input.h"
+#include "estimate/results/search/plan_input.h"
 
 namespace metaprof {
 

@@ -4,7 +4,7 @@
 #include "estimate/epoch/batches.h"
 #include "estimate/parallel.h"
 #include "estimate/prepare/model.h"
-#include "estimate/results/grid.h"
+#include "estimate/results/search/grid.h"
 #include "estimate/search/grid.h"
 
 namespace metaprof {

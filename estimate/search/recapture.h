@@ -5,7 +5,7 @@
 #include <string>
 
 #include "estimate/prepare/model.h"
-#include "estimate/results/grid.h"
+#include "estimate/results/search/grid.h"
 
 namespace metaprof {
 

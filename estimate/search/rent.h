@@ -7,7 +7,7 @@
 
 #include "estimate/parallel.h"
 #include "estimate/prepare/model.h"
-#include "estimate/results/rent.h"
+#include "estimate/results/search/rent.h"
 
 namespace metaprof {
 

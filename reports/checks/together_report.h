@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "estimate/results/together.h"
+#include "estimate/results/search/together.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "estimate/results/device_replay.h"
+#include "estimate/results/device/device_replay.h"
 
 namespace metaprof {
 

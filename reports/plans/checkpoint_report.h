@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "estimate/results/checkpoint_plan.h"
+#include "estimate/results/search/checkpoint_plan.h"
 
 namespace metaprof {
 

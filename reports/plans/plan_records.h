@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "estimate/results/plan_input.h"
+#include "estimate/results/search/plan_input.h"
 
 namespace metaprof {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "estimate/results/grid.h"
+#include "estimate/results/search/grid.h"
 
 namespace metaprof {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "estimate/results/rent.h"
+#include "estimate/results/search/rent.h"
 
 namespace metaprof {
 

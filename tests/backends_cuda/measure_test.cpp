@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "estimate/results/measurement.h"
+#include "estimate/results/device/measurement.h"
 #include "tests/backends_cuda/on_device.h"
 
 namespace metaprof {
