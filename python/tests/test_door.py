@@ -244,6 +244,31 @@ def test_an_export_that_would_lose_something_is_refused(tmp_path):
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)
 
 
+def test_an_export_has_the_variables_of_functions_that_forward_calls(tmp_path):
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up = torch.nn.Linear(64, 512)
+
+        def mix(self, x):
+            low = self.up(x).sign()  # backward needs neither, so the function's variables alone keep them
+            high = low.ceil()
+            return self.up(x) * high
+
+        def forward(self, x):
+            return self.mix(x).mean()
+
+    def forward_peak(model, *args):
+        phases = metaprof.profile(model, *args, optimizer="sgd", steps=1).json["phases"]
+        return next(phase["allocated_bytes"]["peak"] for phase in phases if phase["phase"] == "forward")
+
+    named, plain = str(tmp_path / "named.pt2"), str(tmp_path / "plain.pt2")
+    metaprof.export(Mixed(), (X,), named)
+    torch.export.save(torch.export.export(Mixed(), (X,), strict=False), plain)
+    assert forward_peak(named) == forward_peak(Mixed(), (X,))
+    assert forward_peak(plain) < forward_peak(named)
+
+
 def test_the_answer_of_fit_is_captured_again():
     from metaprof._fit import largest
 
