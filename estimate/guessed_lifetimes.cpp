@@ -11,7 +11,8 @@ namespace {
 std::string_view guess_text(GuessedLifetime::Reason reason) {
   switch (reason) {
     case GuessedLifetime::Reason::function:
-      return "a function or method was called, whose variables are not in the file (metaprof.export writes them)";
+      return "a function or method was called, whose variables are not in the file (metaprof.export writes "
+             "them)";
     case GuessedLifetime::Reason::statements: return "several statements stand in a line";
     case GuessedLifetime::Reason::expression: return "an expression binds a name (:=)";
     case GuessedLifetime::Reason::element: return "an element was assigned";
