@@ -75,11 +75,11 @@ void emulate(const LaunchOptions& options, std::map<std::string, std::string>& e
 
 // A line each. Errors: one that is none.
 std::string assumptions_of(const LaunchOptions& options) {
-  static const std::regex kAssumption(R"(even|.+:[0-9]+=[0-9]+(/[1-9][0-9]*)?)");
+  static const std::regex kAssumption(R"(even|all|.+:[0-9]+=[0-9]+(/[1-9][0-9]*)?)");
   std::string lines;
   for (const std::string& text : options.assumptions) {
     if (!std::regex_match(text, kAssumption))
-      fail("--assume {}: expected even, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", text);
+      fail("--assume {}: expected even, all, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", text);
     lines += text + "\n";
   }
   return lines;

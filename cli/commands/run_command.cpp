@@ -361,8 +361,9 @@ void add_options(Command& command, RunCommandOptions& options) {
       .with_default();
   command
       .option("--assume", run.assumptions,
-              "data-dependent sizes: even (experts are chosen equally often), or what a line reads")
-      .value("even|FILE:LINE=N[/M]")
+              "data-dependent sizes: even (experts are chosen equally often), all (unknown masks have all "
+              "elements set), or what a line reads")
+      .value("even|all|FILE:LINE=N[/M]")
       .one_value();
   command.option("--env", run.environment, "an environment variable for the program")
       .value("NAME=VALUE")

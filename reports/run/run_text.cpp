@@ -213,7 +213,12 @@ std::string reads(const RankRun& rank) {
   for (const DataRead& read : rank.recorded.reads)
     table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.source,
                shown(short_line(read.line), kMostCharactersOfName)});
-  return table.text(2);
+  const bool any_unknown =
+      std::ranges::any_of(rank.recorded.reads, [](const DataRead& read) { return read.source == "unknown"; });
+  return table.text(2) +
+         (any_unknown ? "unknown answers are 0, so an unknown mask has no element set: --assume all runs "
+                        "the program with all of them set\n"
+                      : "");
 }
 
 std::string notes(const RunReport& report, const RankRun& rank) {

@@ -77,9 +77,9 @@ TEST(Assumptions, AreLinesOfTheEnvironment) {
   setenv("METAPROF_RECORDER", "capture/recorder", 1);
   LaunchOptions options;
   options.real = true;
-  options.assumptions = {"even", "src/detect.py:88=300", "a b.py:9=1/4"};
+  options.assumptions = {"even", "all", "src/detect.py:88=300", "a b.py:9=1/4"};
   EXPECT_EQ(environment_of(options, "/record").at("METAPROF_RECORD_ASSUME"),
-            "even\nsrc/detect.py:88=300\na b.py:9=1/4\n");
+            "even\nall\nsrc/detect.py:88=300\na b.py:9=1/4\n");
   for (const char* wrong : {"", "odd", "x.py=3", "x.py:3", "x.py:3=many", "x.py:3=1/0"}) {
     options.assumptions = {wrong};
     try {
@@ -88,7 +88,7 @@ TEST(Assumptions, AreLinesOfTheEnvironment) {
     } catch (const Error& error) {
       EXPECT_EQ(
           std::string(error.what()),
-          fmt::format("--assume {}: expected even, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", wrong));
+          fmt::format("--assume {}: expected even, all, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", wrong));
     }
   }
 }

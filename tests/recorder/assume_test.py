@@ -39,6 +39,11 @@ class AssumptionsTest(unittest.TestCase):
         self.assertTrue(Assumptions("even\na b.py:3=7\n", Lines()).even)
         self.assertFalse(Assumptions("", Lines()).even)
 
+    def test_all_is_another_word(self):
+        for text, even, all_of_them in (("all\n", False, True), ("even\nall\n", True, True), ("all.py:3=7\n", False, False)):
+            found = Assumptions(text, Lines())
+            self.assertEqual((found.even, found.all), (even, all_of_them), text)
+
     def test_the_rule_of_the_innermost_line_counts(self):
         text = "train.py:8=1\nlibrary/mask.py:3=2\n"
         for lines, answer in ((["/lib/library/mask.py:3", "/me/train.py:8"], 2), (["/lib/library/mask.py:4", "/me/train.py:8"], 1)):

@@ -102,6 +102,18 @@ class NotKnownTest(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn("0.5", run.stdout)
 
+    def test_a_mask_of_unknown_numbers_has_no_element_set_or_all(self):
+        text = ("import torch\nnumbers = torch.empty(6, 4, device='cuda')\nmask = numbers[:, 0] > 0\n"
+                "print(len(numbers[mask]), len(mask.nonzero()), len(numbers.masked_select(mask[:, None])), len(numbers.sum(1).unique()))\n"
+                "print(len(torch.arange(5, device='cuda')[torch.tensor([True, False, True, False, False], device='cuda')]))\n")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "program.py")
+            program.write_text(text)
+            for words, counts in (([], "0 0 0 0\n2\n"), (["--assume", "all"], "6 6 6 6\n2\n")):
+                run = subprocess.run([METAPROF, "run", *words, "--", PYTHON, program], capture_output=True, text=True)
+                self.assertIn(counts, run.stdout, run.stderr)
+                self.assertEqual("--assume all" in run.stdout, not words)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -77,14 +77,20 @@ class Answers:
         """(source, function) for `given`, of a call whose result has as many elements as it reads."""
         rule = self._assumptions.rule()
         if rule is not None:
-            mask = arguments[1] if len(arguments) > 1 and isinstance(arguments[1], self._torch.Tensor) else arguments[0]
-            return ASSUMED, lambda: (rule.count(mask.numel()), ASSUMED)
+            return ASSUMED, lambda: (rule.count(self._candidates(arguments)), ASSUMED)
 
         def count():
             found, source = self.of(recipe, storages)
             if found is None:
-                return None, source
+                chosen = self._candidates(arguments) if self._assumptions.all and operator.chooses else None
+                return chosen, source if chosen is None else ASSUMED
             first = tensors_of(self._torch, found)[0]
             return first.shape[arguments[1] if operator.base == "unique_dim" else 0], source
 
         return UNKNOWN, count
+
+    def _candidates(self, arguments):
+        """How many elements a call chooses among: of its mask, of the scores of boxes, or of its only tensor."""
+        tensors = tensors_of(self._torch, arguments)
+        masks = [tensor for tensor in tensors if tensor.dtype == self._torch.bool]
+        return (masks[-1:] or tensors[1:] or tensors)[0].numel()

@@ -2,6 +2,7 @@
 
     even             what chooses among E classes (topk, argmax and the like: a mixture of experts) takes each equally often. Without it, so does a topk
                      of numbers that are not known, among as many classes as a mixture has experts
+    all              a mask that is not known has all of its elements set, and what chooses among unknown numbers (boxes, different values) keeps them all
     FILE:LINE=N      at this line of the program a mask has N elements set, or the number that is read is N
     FILE:LINE=N/M    the same share of the mask's elements
 
@@ -34,8 +35,8 @@ class Assumptions:
 
     def __init__(self, text, sources):
         lines = [line for line in text.splitlines() if line]
-        self.even = "even" in lines
-        self._rules, self._sources = [Rule(line) for line in lines if line != "even"], sources
+        self.even, self.all = "even" in lines, "all" in lines
+        self._rules, self._sources = [Rule(line) for line in lines if line not in ("even", "all")], sources
 
     def rule(self):
         """The rule of the innermost line that runs now and has one."""

@@ -12,6 +12,7 @@ ASSUMED = {"eq": False, "ne": True, "isin": False, "isnan": False, "isinf": Fals
 FINITE = {"_amp_foreach_non_finite_check_and_unscale_": 1}  # the argument that they write to if a number is not finite
 KEEP = {"scatter_", "index_copy_", "index_put_", "_index_put_impl_", "masked_fill_", "index_fill_", "masked_scatter_", "put_"}  # what they do not write to they leave as it is
 SIZES_FOLLOW = {"_unique"}  # from data, and no tag says so
+CHOOSE = ("nonzero", "masked_select", "argwhere", "unique", "_unique")  # as many elements as they are given, or fewer
 READ_WITHIN = {"normal", "isin", "linalg_eig", "linalg_matrix_exp", "segment_reduce"}  # they call others, and read what those give, in order to check or to choose
 CHOICES = {"topk": 1, "sort": 1, "max": 1, "min": 1, "argmax": 0, "argmin": 0, "multinomial": 0}  # where the classes are in the result
 
@@ -47,6 +48,7 @@ class Operator:
         # An operator of a library does not say whether it reads.
         self.sizes_follow = torch.Tag.dynamic_output_shape in tags or (aten and base in SIZES_FOLLOW) or (not aten and makes and not self.communicates and not self.calls_collectives)
         self.indexes = aten and "indices" in self.names and base.startswith(("index", "_index", "_unsafe_index"))
+        self.chooses = self.indexes or (self.sizes_follow and (not aten or base.startswith(CHOOSE)))
         self.reads = self.copies or self.answers or self.sizes_follow or self.indexes
         self.reads_within = aten and base in READ_WITHIN
         self.choice = CHOICES.get(base) if aten else None
