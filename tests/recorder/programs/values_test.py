@@ -109,7 +109,7 @@ class NotKnownTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "program.py")
             program.write_text(text)
-            for words, counts in (([], "0 0 0 0\n2\n"), (["--assume", "all"], "6 6 6 6\n2\n")):
+            for words, counts in (([], "0 0 0 0\n2\n"), (["--assume", "all"], "6 6 24 6\n2\n")):
                 run = subprocess.run([METAPROF, "run", *words, "--", PYTHON, program], capture_output=True, text=True)
                 self.assertIn(counts, run.stdout, run.stderr)
                 self.assertEqual("--assume all" in run.stdout, not words)
