@@ -6,6 +6,7 @@ import contextlib
 import copy
 import inspect
 import itertools
+import json
 import os
 import traceback
 from typing import Any, Callable, Iterator, Mapping, Optional
@@ -110,6 +111,14 @@ def _give_loss(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], loss:
     module.__class__ = type(kind.__name__, (kind,), {"forward": with_loss, "__module__": kind.__module__})
 
 
+def _tied(module: Any) -> list[list[str]]:
+    """The names of each parameter that has several: without data, nothing else in the file tells (docs/explanation/pt2.md)."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [group for group in names.values() if len(group) > 1]
+
+
 def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, Any]] = None,
                  loss: Optional[Callable[..., Any]] = None) -> str:
     """Exports one forward up to the loss to `path`; no weight is copied. Returns the path."""
@@ -132,7 +141,7 @@ def write_export(module: Any, args: Any, path: str, kwargs: Optional[dict[str, A
         exported = _exported(whole, given, named)
     make_savable(exported)
     try:
-        torch.export.save(exported, path)
+        torch.export.save(exported, path, extra_files={"training.json": json.dumps({"tied": _tied(whole), "training": whole.training})})
     except Exception as error:
         raise Error(f"the export of the model cannot be saved: {_first_line(error)}") from error
     return path

@@ -269,6 +269,25 @@ def test_an_export_has_the_variables_of_functions_that_forward_calls(tmp_path):
     assert forward_peak(plain) < forward_peak(named)
 
 
+def test_an_export_says_which_parameters_are_one(tmp_path):
+    class Shared(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            scale = torch.nn.LayerNorm(64)
+            self.blocks = torch.nn.ModuleList(torch.nn.ModuleList([scale, torch.nn.Linear(64, 64), scale]) for _ in range(2))
+
+        def forward(self, x):
+            for first, linear, last in self.blocks:
+                x = last(linear(first(x)))
+            return x.mean()
+
+    file = str(tmp_path / "shared.pt2")
+    metaprof.export(Shared(), (X,), file)
+    found, captured = (metaprof.profile(model, *args).json["parameters"] for model, *args in ((file,), (Shared(), (X,))))
+    assert found["count"] == captured["count"]
+    assert found["tied"] == [[f"blocks.{block}.{place}.{name}" for block in (0, 1) for place in (0, 2)] for name in ("weight", "bias")]
+
+
 def test_the_answer_of_fit_is_captured_again():
     from metaprof._fit import largest
 
