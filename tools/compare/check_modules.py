@@ -20,6 +20,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "record"))  # what trains the models
 QUANTITIES = ("allocated_bytes", "reserved_bytes")
 
 
