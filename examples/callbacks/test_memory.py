@@ -1,4 +1,6 @@
-"""Tests of a model's memory: `pytest -p metaprof.integrations.testing --metaprof-device rtx4090 test_memory.py`."""
+"""Tests of a model's memory: `pytest -p metaprof.integrations.testing --metaprof-device rtx4090 test_memory.py`.
+
+The first time, --metaprof-accept writes step.json."""
 import torch
 
 MODEL = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 10))

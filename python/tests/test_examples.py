@@ -81,7 +81,7 @@ def test_tests_of_memory(tmp_path):
     test = tmp_path / "test_memory.py"
     test.write_text(open(os.path.join(ROOT, "examples", "callbacks", "test_memory.py")).read())
     words = [sys.executable, "-m", "pytest", "-q", "-p", "metaprof.integrations.testing", "--metaprof-device", "rtx4090", str(test)]
-    for _ in range(2):  # the first time writes the baseline
-        done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300)
+    for more in (["--metaprof-accept"], []):  # the first time writes the baseline
+        done = subprocess.run([*words, *more], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300)
         assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
     assert (tmp_path / "step.json").exists()

@@ -96,11 +96,35 @@ def test_fixtures(pytester):
 
         def test_is_as_before(metaprof_baseline):
             metaprof_baseline("step.json", model, args)
+    """)
+    result = pytester.runpytest_subprocess("-p", "metaprof.integrations.testing")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*DOES NOT FIT t4*", "*step.json is not there: --metaprof-accept writes it*"])
+    accepted = pytester.runpytest_subprocess("-p", "metaprof.integrations.testing", "--metaprof-accept", "-k", "as_before")
+    accepted.assert_outcomes(passed=1)
+
+    pytester.makepyfile(test_it="""
+        import torch
+
+        def step(width):
+            return torch.nn.Linear(width, width), (torch.zeros(8, width), torch.zeros(8, width))
+
+        def test_is_as_before(metaprof_baseline):
+            metaprof_baseline("step.json", *step(64))
 
         def test_has_grown(metaprof_baseline):
-            metaprof_baseline("step.json", torch.nn.Linear(640, 640), (torch.zeros(8, 640), torch.zeros(8, 640)))
+            metaprof_baseline("step.json", *step(640))
+
+        def test_is_of_another_card(metaprof_baseline):
+            metaprof_baseline("step.json", *step(64), device="l40s")
+
+        def test_is_no_report(metaprof_baseline):
+            metaprof_baseline("other.json", *step(64))
     """)
-    result = pytester.runpytest("-p", "metaprof.integrations.testing")
-    result.assert_outcomes(passed=2, failed=2)
-    result.stdout.fnmatch_lines(["*DOES NOT FIT t4*", "*allocated_bytes of the peak grew from *--metaprof-accept takes it*"])
-    assert pytester.runpytest("-p", "metaprof.integrations.testing", "--metaprof-accept", "-k", "has_grown").ret == 0
+    (pytester.path / "other.json").write_text("{}")
+    result = pytester.runpytest_subprocess("-p", "metaprof.integrations.testing")
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(["*allocated_bytes of the peak grew from *--metaprof-accept takes it*",
+                                 "*step.json is of the card t4, and this step of l40s: --metaprof-accept writes it anew*",
+                                 "*other.json is no report of a step (KeyError: 'device'): --metaprof-accept writes it anew*"])
+    assert pytester.runpytest_subprocess("-p", "metaprof.integrations.testing", "--metaprof-accept", "-k", "has_grown").ret == 0
