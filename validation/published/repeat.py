@@ -54,8 +54,9 @@ def source_of(name, folder):
     if not source.exists():
         if not clone.exists():
             subprocess.run(["git", "clone", "--quiet", "--bare", f"https://github.com/{repository}", clone], check=True)
-        kinds = [f":(glob)**/*.{kind}" for kind in ("py", "toml", "yaml")]
-        packed = subprocess.run(["git", "-C", clone, "archive", commit, *kinds], capture_output=True, check=True).stdout
+        names = subprocess.run(["git", "-C", clone, "ls-tree", "-r", "--name-only", commit], capture_output=True, text=True, check=True).stdout
+        names = [name for name in names.splitlines() if name.endswith((".py", ".toml", ".yaml"))]
+        packed = subprocess.run(["git", "-C", clone, "archive", commit, *names], capture_output=True, check=True).stdout
         source.mkdir(parents=True)
         subprocess.run(["tar", "x", "-C", source], input=packed, check=True)
     return source / "src" if (source / "src").exists() else source
@@ -112,7 +113,7 @@ def repeat(options, row):
         if "--rank" in row.get("options", ""):
             figures["peak"] = worst_rank(report)
         row["estimated"] = in_unit(figures["peak"], row)
-        row.update({f"{name}_estimated": in_unit(figure, row) if name == "first" else figure
+        row.update({f"{name}_estimated": in_unit(figure, row) if name in ("first", "held") else figure
                     for name, figure in figures.items() if f"{name}_estimated" in row})
     elif "OutOfMemoryError" in done.stderr:
         row["estimated"] = OUT_OF_MEMORY
