@@ -27,13 +27,14 @@ REPORT = {
 
 
 class Repeat(unittest.TestCase):
-    def repeated(self, output, error, **columns):
+    def repeated(self, output, error, ended_by=None, **columns):
         """The row after a program that writes this ran, under a metaprof that does nothing else."""
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             metaprof = folder / "metaprof"
+            report = json.dumps(REPORT | {"ended_by": ended_by})
             metaprof.write_text(
-                f"#!/bin/sh\ncat <<'E'\n{output}\nE\ncat >&2 <<'E'\n{error}\nE\ncat > {folder}/report.json <<'E'\n{json.dumps(REPORT)}\nE\n"
+                f"#!/bin/sh\ncat <<'E'\n{output}\nE\ncat >&2 <<'E'\n{error}\nE\ncat > {folder}/report.json <<'E'\n{report}\nE\n"
             )
             metaprof.chmod(metaprof.stat().st_mode | stat.S_IEXEC)
             environment = repeat.environment_of("torch==2.6.0", folder)
@@ -87,6 +88,10 @@ class Repeat(unittest.TestCase):
             os.environ.update(instead)
             found = repeat.source_of(f"owner/name@{commits[0]}", folder / "environments")
             self.assertEqual((found / "module.py").read_text(), "first")
+
+    def test_a_program_whose_time_was_up_says_so(self):
+        row = self.repeated("", "metaprof: 1 processes that the program had left running were ended", ended_by="--timeout after 9 s")
+        self.assertEqual((row["estimated"], row["reason"]), ("", "ended by --timeout after 9 s"))
 
     def test_several_cards_are_started_as_the_benchmark_does(self):
         options = types.SimpleNamespace(set="fms_acceleration")

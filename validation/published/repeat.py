@@ -97,6 +97,12 @@ def in_unit(figure, row):
     return figure if bytes_a_unit == 1 else round(figure / bytes_a_unit, 3)
 
 
+def reason_of(error, report):
+    """Why a row has no figure: its time was up, or the last error."""
+    ended_by = (json.loads(report.read_text(encoding="utf-8"))["ended_by"] if report.exists() else None) or ""
+    return f"ended by {ended_by}" if ended_by.startswith("--timeout") else last_error(error)
+
+
 def last_error(text):
     lines = [line for line in text.splitlines() if "Error" in line or line.startswith("metaprof:")]
     return lines[-1].strip()[:160] if lines else "it printed nothing"
@@ -108,17 +114,17 @@ def repeat(options, row):
     printed = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"peak"')]
     row.update({column: "" for column in row if column.endswith("estimated") or column == "reason"})
     if printed:
-        report = json.loads(report.read_text(encoding="utf-8"))
-        figures = {**printed[-1], "smi": card_mebibytes(report)}
+        run_report = json.loads(report.read_text(encoding="utf-8"))
+        figures = {**printed[-1], "smi": card_mebibytes(run_report)}
         if "--rank" in row.get("options", ""):
-            figures["peak"] = worst_rank(report)
+            figures["peak"] = worst_rank(run_report)
         row["estimated"] = in_unit(figures["peak"], row)
         row.update({f"{name}_estimated": in_unit(figure, row) if name in ("first", "held") else figure
                     for name, figure in figures.items() if f"{name}_estimated" in row})
     elif "OutOfMemoryError" in done.stderr:
         row["estimated"] = OUT_OF_MEMORY
     else:
-        row["reason"] = last_error(done.stderr)
+        row["reason"] = reason_of(done.stderr, report)
     print(row["row"], row["published"], row["estimated"], row["reason"], flush=True)
 
 
