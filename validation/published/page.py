@@ -224,8 +224,8 @@ class LanguageAdapters(Adapters):
 steps of four samples of different lengths. It prints the largest reserved memory of all steps, less what was reserved at the start.
 `validation/published/peft_llm.py` is the same training in our own words, with peft at the measured commit; `peft_llm.json` has the settings of each kind.
 
-**One fact is not published: the length of the longest sample.** It is taken from one row, `lora-rank32`: its figure is nearest with 703 tokens. All other rows
-have the same length and are predicted. The real job reserves up to 8 MiB more or less by chance: `lora-rank64` and `lora-rank64-rslora` do the same
+**One fact is not published: the length of the longest sample.** It is taken from one row, `lora-rank32`: of the lengths tried, 703 and 704 tokens are
+nearest, 4 MiB below and above. All other rows have 703 and are predicted. The real job reserves up to 8 MiB more or less by chance: `lora-rank64` and `lora-rank64-rslora` do the same
 with tensors of the same sizes, and differ by 8,388,608 bytes.
 """
 
@@ -239,8 +239,8 @@ class Generation(Set):
 FlashAttention 2 runs by PyTorch's own copy of its kernels.
 
 **The published figures are not the maximum that the published script asks for.** For Qwen3-0.6B they grow by 112 KiB a token: that is a token's keys and values
-alone. With 30,720 tokens, weights, keys, values and one layer's activations need more than was published. The figures are what is allocated at the end, as
-the column "held at the end" shows; so the maximum differs, and the more, the longer the prompt.
+alone. With 30,720 tokens, weights, keys, values and one layer's activations need more than was published. They fit what is allocated at the
+end (the column "held at the end" of the rows). So the maximum differs, and the more, the longer the prompt.
 """
     head = ("run", "measured with", "published, MiB", "maximum estimated", "error", "held at the end", "error", "note")
 

@@ -8,7 +8,7 @@ steps: batches of four questions with their answers, padded to the longest of th
 every ten steps. "peak" is its statistic: the largest reserved memory of all steps, less what was reserved at the start.
 
 After the cache is emptied the longest batch comes first, so the largest reserved memory is that of the 80 samples with the longest sample of
-all. Its length is not published. LONGEST is the one length at which the figure of one row, lora/llama-3.2-3B-rank32, is
+all. Its length is not published. LONGEST is the one length at which the figure of one row, lora-rank32, is
 equal or nearest. All other rows have the same length. The other lengths follow a distribution with the published mean.
 """
 import json
