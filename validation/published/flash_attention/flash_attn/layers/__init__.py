@@ -1,0 +1,1 @@
+"""What transformers imports with FlashAttention."""
