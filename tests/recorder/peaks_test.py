@@ -32,6 +32,7 @@ class Recorder:
     def __init__(self):
         self.torch, self.in_backward, self.thread = None, 0, -1
         self.history = types.SimpleNamespace(running=False)
+        self.phases = types.SimpleNamespace(phase="forward")
         self.sources = types.SimpleNamespace(of_frames=lambda frames: (f"{frames[0]['filename']}:{frames[0]['line']}" if frames else "", ""),
                                              library_place=lambda frames: "")
         self.tags = types.SimpleNamespace(parameters=list, graphs=None)

@@ -1,7 +1,8 @@
 """Who holds what is alive on the device, in the program's words: the variable of a running function that leads to it.
 
 From each variable all is followed that it refers to: containers, attributes, closures, modules, optimizers, and autograd's graph with what its nodes
-have saved. What several variables lead to belongs to the first: functions are gone through from the outermost to the innermost.
+have saved. What several variables lead to belongs to the outermost function's, and of one function's to that which leads there in the fewest steps.
+What a module is made of is no step.
 
 No code of the program is called, and nothing is kept: objects are asked for what they refer to as the garbage collector asks them.
 """
@@ -9,6 +10,7 @@ import gc
 import sys
 import types
 from collections import deque
+from itertools import groupby
 
 from metaprof_recorder.text.names import dtype_word
 
@@ -17,6 +19,7 @@ MOST_OBJECTS = 300_000   # that are looked at
 MOST_ELEMENTS = 10_000   # of one container
 MOST_ATTRIBUTES = 3      # that a name is made of
 OPTIMIZED = 1            # flag of code: variables are no dictionary (CO_OPTIMIZED)
+BY_GRAPH = ", by its graph"
 HANDLED = ", kept by the exception that is handled"
 
 
@@ -42,7 +45,7 @@ class _Way:
         return _Way(f"{self.name}.{attribute}", self.place, _described(value), self.graph, self.attributes + 1)
 
     def by_graph(self):
-        return _Way(self.name, self.place, self.kind, ", by its graph", self.attributes)
+        return _Way(self.name, self.place, self.kind, BY_GRAPH, self.attributes)
 
     def text(self):
         return f"{self.name} ({self.place}), {self.kind}{self.graph}"
@@ -72,10 +75,10 @@ class Holders:
         gc.disable()  # the program's own garbage goes when it would
         try:
             roots = list(self._roots(frame))
-            for name, place, value in roots:
-                self._follow(value, _Way(name, place, _described(value)))
+            for _, of_function in groupby(roots, lambda root: root[1]):
+                self._follow((value, _Way(name, place, _described(value))) for name, place, value in of_function)
             for name, value in (given,) if given else ():
-                self._follow(value, _Way(name, self._sources.of_stack()[0], _described(value)))
+                self._follow([(value, _Way(name, self._sources.of_stack()[0], _described(value)))])
         finally:
             self._kept.clear()
             self._nodes.clear()
@@ -125,8 +128,8 @@ class Holders:
 
     # ---- what is followed
 
-    def _follow(self, value, way):
-        waiting = deque([(value, way)])
+    def _follow(self, roots):
+        waiting = deque(roots)
         while waiting and len(self._seen) < MOST_OBJECTS:
             value, way = waiting.popleft()
             kind = type(value)
@@ -135,6 +138,8 @@ class Holders:
             self._seen.add(id(value))
             self._kept.append(value)
             try:
+                if issubclass(kind, self._module):
+                    waiting.extendleft(self._parts_of_module(value, way))
                 waiting.extend(self._next(value, kind, way))
             except Exception:  # noqa: BLE001 - an object may be anything; what it holds has no holder then
                 continue
@@ -157,19 +162,21 @@ class Holders:
             return [(element, way.to(name, element)) for name, element in list(attributes.items()) if not issubclass(type(element), SIMPLE)]
         return [(element, way) for element in gc.get_referents(value)[:MOST_ELEMENTS]]
 
-    def _of_module(self, module, way):
+    def _parts_of_module(self, module, way):
+        """Its parameters, buffers and modules, the last first."""
         attributes = _attributes(module)
-        found = []
-        for name in ("_parameters", "_buffers"):
-            for key, tensor in list((attributes.get(name) or {}).items()):
-                if tensor is not None:
-                    if name == "_buffers":
-                        self._put(tensor, Holder("buffer", key, way))
-                    found.append((tensor, way))
-        found += [(inner, way) for inner in list((attributes.get("_modules") or {}).values())]
-        own = [(element, way.to(name, element)) for name, element in list(attributes.items())
-               if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
-        return found + own
+        parts = [tensor for tensor in list((attributes.get("_parameters") or {}).values()) if tensor is not None]
+        for key, tensor in list((attributes.get("_buffers") or {}).items()):
+            if tensor is not None:
+                self._put(tensor, Holder("buffer", key, way))
+                parts.append(tensor)
+        parts += list((attributes.get("_modules") or {}).values())
+        return [(part, way) for part in reversed(parts)]
+
+    @staticmethod
+    def _of_module(module, way):
+        return [(element, way.to(name, element)) for name, element in list(_attributes(module).items())
+                if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
 
     def _of_optimizer(self, optimizer, way):
         attributes = _attributes(optimizer)
