@@ -86,7 +86,7 @@ def closure():
     print(step)
 
 
-@held("caches (", 0.8)
+@held("caches (", 0.6)
 def keys_and_values():
     """A generation keeps the keys and values of all earlier positions."""
     query, key, value = (nn.Linear(1024, 1024, bias=False).cuda() for _ in range(3))

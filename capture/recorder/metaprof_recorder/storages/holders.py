@@ -1,8 +1,8 @@
 """Who holds what is alive on the device, in the program's words: the variable of a running function that leads to it.
 
 From each variable all is followed that it refers to: containers, attributes, closures, modules, optimizers, and autograd's graph with what its nodes
-have saved. What several variables lead to belongs to the outermost function's, and of one function's to that which leads there in the fewest steps.
-What a module is made of is no step.
+have saved. What several variables lead to belongs to the first: functions are gone through from the outermost to the innermost. What a module has
+besides its parameters, buffers and modules (hooks, lists of a wrapper) belongs to it only if no variable of the same function leads there otherwise.
 
 No code of the program is called, and nothing is kept: objects are asked for what they refer to as the garbage collector asks them.
 """
@@ -65,6 +65,7 @@ class Holders:
         """`names`: {id of a parameter: its name}. `graphs`: see saved_tensors.py; None while a backward works on them."""
         self._torch, self._sources, self._names, self._graphs = torch, sources, names, graphs
         self._seen, self._nodes, self._kept = set(), set(), []
+        self._later = deque()  # what is followed after the other variables of the function
         self._parameter, self._module, self._optimizer = torch.nn.Parameter, torch.nn.Module, torch.optim.Optimizer
         self._gradient_of = torch._C.TensorBase.grad.__get__
         self.found = {}
@@ -76,9 +77,12 @@ class Holders:
         try:
             roots = list(self._roots(frame))
             for _, of_function in groupby(roots, lambda root: root[1]):
-                self._follow((value, _Way(name, place, _described(value))) for name, place, value in of_function)
+                for name, place, value in of_function:
+                    self._follow((value, _Way(name, place, _described(value))))
+                self._follow_later()
             for name, value in (given,) if given else ():
-                self._follow([(value, _Way(name, self._sources.of_stack()[0], _described(value)))])
+                self._follow((value, _Way(name, self._sources.of_stack()[0], _described(value))))
+                self._follow_later()
         finally:
             self._kept.clear()
             self._nodes.clear()
@@ -128,8 +132,12 @@ class Holders:
 
     # ---- what is followed
 
-    def _follow(self, roots):
-        waiting = deque(roots)
+    def _follow_later(self):
+        while self._later:
+            self._follow(self._later.popleft())
+
+    def _follow(self, root):
+        waiting = deque([root])
         while waiting and len(self._seen) < MOST_OBJECTS:
             value, way = waiting.popleft()
             kind = type(value)
@@ -138,8 +146,6 @@ class Holders:
             self._seen.add(id(value))
             self._kept.append(value)
             try:
-                if issubclass(kind, self._module):
-                    waiting.extendleft(self._parts_of_module(value, way))
                 waiting.extend(self._next(value, kind, way))
             except Exception:  # noqa: BLE001 - an object may be anything; what it holds has no holder then
                 continue
@@ -152,7 +158,8 @@ class Holders:
         if issubclass(kind, (list, tuple, set, frozenset, deque)):
             return [(element, way) for _, element in zip(range(MOST_ELEMENTS), value)] if kind.__iter__ in _ITERATORS else []
         if issubclass(kind, self._module):
-            return self._of_module(value, way)
+            self._later.extend(self._besides_parts_of_module(value, way))
+            return self._parts_of_module(value, way)
         if issubclass(kind, self._optimizer):
             return self._of_optimizer(value, way)
         if issubclass(kind, types.FunctionType):
@@ -163,7 +170,6 @@ class Holders:
         return [(element, way) for element in gc.get_referents(value)[:MOST_ELEMENTS]]
 
     def _parts_of_module(self, module, way):
-        """Its parameters, buffers and modules, the last first."""
         attributes = _attributes(module)
         parts = [tensor for tensor in list((attributes.get("_parameters") or {}).values()) if tensor is not None]
         for key, tensor in list((attributes.get("_buffers") or {}).items()):
@@ -171,10 +177,10 @@ class Holders:
                 self._put(tensor, Holder("buffer", key, way))
                 parts.append(tensor)
         parts += list((attributes.get("_modules") or {}).values())
-        return [(part, way) for part in reversed(parts)]
+        return [(part, way) for part in parts]
 
     @staticmethod
-    def _of_module(module, way):
+    def _besides_parts_of_module(module, way):
         return [(element, way.to(name, element)) for name, element in list(_attributes(module).items())
                 if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
 
