@@ -118,7 +118,8 @@ std::string phase_table(const std::vector<RunPhase>& rows, size_t most) {
   }
   std::string text = table.text();
   if (const auto hidden = std::ranges::count(shown, false); hidden > 0)
-    text += fmt::format("{} more rows are not shown (--all)\n", hidden);
+    text += fmt::format("{} not shown (--all)\n",
+                        hidden == 1 ? "one more row is" : fmt::format("{} more rows are", hidden));
   return text;
 }
 

@@ -45,18 +45,6 @@ TEST_F(TwoLayers, TheTimelineFollowsEveryChange) {
                                           2716, 2204, 2460, 1948, 1692, 1564, 1556, 2068}));
 }
 
-// As a recording has it: what backward lets go of is written where it begins.
-TEST(Saved, WhatIsKeptForABackwardAfterZeroGrad) {
-  const Trace trace = parse_trace(
-      "# phase forward step 0\n> aten::mul\n+ 1 1024 activation\n< f32[256]@1\n"
-      "# phase zero_grad step 0\nnode #1 MulBackward0 module=\"fc\"\nsave 1 MulBackward0#1\nloss "
-      "MulBackward0#1\n"
-      "# phase backward step 0\n> evaluate MulBackward0#1\n- 1\n<\n",
-      "a recording");
-  ExactAllocator allocator;
-  EXPECT_EQ(profile_memory(trace, kFirstGpu, allocator).saved.bytes, Bytes{1024});
-}
-
 TEST_F(TwoLayers, TheHostHasATimelineOfItsOwn) {
   const std::vector<Sample> samples = timeline(trace, kHost);
   ASSERT_EQ(samples.size(), 1u);

@@ -255,7 +255,7 @@ class Replay:
 
 @held("memory.states (", 0.8)
 def replay_buffer():
-    """What an agent has seen stays on the device."""
+    """What was played stays on the device."""
     memory = Replay(20_000)
     value = nn.Sequential(nn.Flatten(), nn.Linear(4 * 84 * 84, 64), nn.ReLU(), nn.Linear(64, 1)).cuda()
     optimizer = torch.optim.SGD(value.parameters(), lr=0.1)
