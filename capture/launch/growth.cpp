@@ -39,6 +39,12 @@ std::vector<int64_t> ends_of_steps(const RecordedDevice& device) {
   return out;
 }
 
+// Its backwards are micro-batches.
+bool is_one_step(const RecordedDevice& device) {
+  return std::ranges::all_of(device.phases, [](const RunPhase& row) { return row.step == 0; }) &&
+         std::ranges::any_of(device.phases, [](const RunPhase& row) { return row.phase == "optimizer"; });
+}
+
 // The least growth where each step grows, and none much more than another; 0: it is no growth of that kind.
 int64_t even_growth(const std::vector<int64_t>& ends) {
   if (ends.size() < kWarmUp + kFewestSteps) return 0;
@@ -120,6 +126,16 @@ std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
   growth.ends_at = std::ssize(ends) + more;
   name_source(device, growth);
   return growth;
+}
+
+std::optional<SteadySteps> steady_steps(const RecordedDevice& device) {
+  const std::vector<int64_t> ends = ends_of_steps(device);
+  if (ends.size() < kWarmUp + kFewestSteps || is_one_step(device)) return std::nullopt;
+  const auto first = ends.begin() + kWarmUp;
+  const auto half = first + (ends.end() - first) / 2;
+  if (*std::max_element(half, ends.end()) > *std::max_element(first, half)) return std::nullopt;
+  const auto [least, most] = std::minmax_element(first, ends.end());
+  return SteadySteps{int64_t{kWarmUp}, std::ssize(ends) - 1, {*least}, {*most}};
 }
 
 std::optional<CallGrowth> growth_by_call(const RecordedDevice& device) {

@@ -29,10 +29,19 @@ struct CallGrowth {
   std::string line;    ///< of the program, that calls the module; may be empty
 };
 
+/// Memory after the steps does not grow.
+struct SteadySteps {
+  int64_t first = 0, last = 0;  ///< steps that were compared, from 0
+  Bytes least, most;            ///< allocated when they end
+};
+
 /// Nothing: memory after a step is the same, or goes up and down, or grows so little that the device is full after a million
 /// steps and more. The first two steps are left out: they make what stays (gradients, the optimizer's state). In a program
 /// without an optimizer a step is a backward.
 std::optional<StepGrowth> growth_by_step(const RecordedDevice& device);
+
+/// Nothing: fewer than three steps follow the first two, or more is allocated after the later half of them than was after the first.
+std::optional<SteadySteps> steady_steps(const RecordedDevice& device);
 
 /// The largest of all phases; nothing: no phase has one. What is freed later counts only where the run's peak is.
 std::optional<CallGrowth> growth_by_call(const RecordedDevice& device);

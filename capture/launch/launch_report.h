@@ -41,11 +41,22 @@ struct RankRun {
 
 /// A change of the program, and what it took with it.
 struct TriedFix {
-  std::string name;                    ///< "foreach"
+  std::string name;                    ///< "foreach"; "batch=16+fused": several
   std::string change;                  ///< as a user writes it, "the optimizer with foreach=False"
   Bytes allocated, reserved;           ///< at most, each over all ranks
   bool fits = false, ran_out = false;  ///< memory ran out: the figures are what was taken by then
   std::string ended;  ///< why it could not be tried, "RuntimeError in forward of step 1"; empty: it could
+  bool by_program = false;  ///< the program did not run with it: the captured one did
+};
+
+/// Changes, and what the program took with each.
+struct TriedFixes {
+  TriedFix none;  ///< without a change
+  bool has_room =
+      false;  ///< memory ran out: the figures are of a device with room for all that was asked for
+  std::vector<TriedFix> rows;
+  std::vector<std::pair<int, Program>> captured;  ///< rank and program, where it ran with room
+  int64_t batch = 0;  ///< of the same: the first size of what a model was called with first; 0: not known
 };
 
 struct RunReport {
@@ -62,11 +73,11 @@ struct RunReport {
   /// What ended the program before it was done, "RuntimeError in forward of step 1 (train.py:5)"; empty: nothing did, or
   /// memory ran out.
   std::string ended;
-  std::string problem;                      ///< why nothing was recorded, as a sentence; empty: something was
-  std::vector<std::string> notes;           ///< what is missing
-  std::vector<RankRun> ranks;               ///< by rank, then by device
-  std::vector<std::string> possible_fixes;  ///< names of changes that would do something
-  std::optional<std::vector<TriedFix>> fixes;     ///< nothing: none was asked for (try_fixes)
+  std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
+  std::vector<std::string> notes;  ///< what is missing
+  std::vector<RankRun> ranks;      ///< by rank, then by device
+  std::vector<PossibleFix> possible_fixes;
+  std::optional<TriedFixes> fixes;                ///< nothing: none was asked for (try_fixes)
   std::vector<std::pair<int, Program>> captured;  ///< rank and program, where the run captured any
   std::vector<std::string> saved;                 ///< files of captured programs
   std::string

@@ -152,7 +152,10 @@ class Reader {
       process_.exception = {row.at("type").string(), text_of(row, "line"), text_of(row, "phase"),
                             number_of(row, "step"), row.at("out_of_memory").boolean()};
     } else if (kind == "fixes") {
-      row.at("names").for_each([&](const Json& name) { process_.fixes.push_back(name.string()); });
+      row.at("changes").for_each([&](const Json& fix) {
+        process_.fixes.push_back({fix.at("name").string(), fix.at("change").string(), text_of(fix, "line"),
+                                  number_of(fix, "largest")});
+      });
     } else if (kind == "ended") {
       process_.ended_after_steps = true;
     } else if (kind == "rank_ended") {

@@ -93,6 +93,16 @@ struct RecordedModel {
       inputs;  ///< sizes and dtype ("float32") of the tensors it was called with
 };
 
+/// A change of the program that would do something (capture/recorder/metaprof_recorder/program/fixes.py).
+struct PossibleFix {
+  std::string name;     ///< "fused"; "no_grad=/me/val.py:20"
+  std::string change;   ///< as a user writes it; {}: a line of the program, or a number
+  std::string line;     ///< of the program, that is changed; empty: no particular one
+  int64_t largest = 0;  ///< the number that the program has; 0: the change has no number
+
+  bool operator==(const PossibleFix&) const = default;
+};
+
 /// What one process did to one device.
 struct RecordedDevice {
   int device = 0;
@@ -125,8 +135,7 @@ struct RecordedProcess {
   bool used_device = false;           ///< also one of which no phase was over
   std::string problem, problem_text;  ///< why it could not be recorded; empty: it was
   std::vector<std::string> notes;     ///< what is missing in what was recorded
-  std::vector<std::string>
-      fixes;  ///< changes that would do something (capture/recorder/metaprof_recorder/program/fixes.py)
+  std::vector<PossibleFix> fixes;
   std::string captured;    ///< text of the program as it called PyTorch; empty: none
   bool is_saving = false;  ///< it was ended while the captured program was written
   bool ended_after_steps = false;

@@ -271,8 +271,9 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
       report.notes.push_back(
           fmt::format("the emulated device has no function {}: its calls failed", function));
     report.notes.insert(report.notes.end(), process.notes.begin(), process.notes.end());
-    for (const std::string& fix : process.fixes)
-      if (std::ranges::find(report.possible_fixes, fix) == report.possible_fixes.end())
+    for (const PossibleFix& fix : process.fixes)
+      if (std::ranges::find(report.possible_fixes, fix.name, &PossibleFix::name) ==
+          report.possible_fixes.end())
         report.possible_fixes.push_back(fix);
     if (!process.problem.empty())
       report.notes.push_back(fmt::format("process {} ({}) is not in this report: {}", process.pid,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <filesystem>
@@ -11,10 +12,10 @@
 #include <memory>
 #include <string_view>
 
-#include "capture/launch/fixes.h"
 #include "capture/launch/run.h"
 #include "capture/launch/saved_program.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/run_fixes.h"
 #include "cli/line/console.h"
 #include "cli/line/run_options.h"
 #include "core/error.h"
@@ -54,6 +55,7 @@ constexpr int kDoesNotHold = 1;  // exit status: it does not fit, or what was sa
 
 struct RunCommandOptions {
   LaunchOptions run;
+  bool all = false;    // the text is whole
   bool fixes = false;  // the program is run again with each change that may help
   std::string device = "h200", memory, context, json, tolerance = "1%";
   std::string rank, ranks;         // "0,63", "all-different"
@@ -239,12 +241,6 @@ bool all_fit(const RunReport& report) {
                              [&](const RankRun& rank) { return verdict_of(report, rank).fits; });
 }
 
-void try_all(const LaunchOptions& options, RunReport& report) {
-  try_fixes(options, report, all_fit, [](const std::string& change) {
-    message(fmt::format("the program runs again with: {}", change));
-  });
-}
-
 // "0,31,63". Errors: what is no list of ranks of this job.
 std::vector<int> ranks_of(const std::string& text, int world_size) {
   std::vector<int> ranks;
@@ -286,7 +282,7 @@ int run(const Command& command, RunCommandOptions& options) {
   RunReport report = run_recorded(options.run, progress);
   std::cerr << std::flush;
   tell_end(report, options.run.timeout);
-  if (options.fixes && report.problem.empty()) try_all(options.run, report);
+  if (options.fixes && report.problem.empty()) try_all_fixes(options.run, options.context, report, all_fit);
   Failures failures;
   if (!report.problem.empty()) {
     failures.attempt([&] { write_json(report, {}, options); });
@@ -303,6 +299,10 @@ int run(const Command& command, RunCommandOptions& options) {
       [&] { repeated = check_saved(report.saved, parse_share(options.tolerance, "--tolerance")); });
   failures.attempt([&] { write_forms(report, costs, options); });
   options.text.colour = colour_on_stdout(options.color);
+  options.text.brief = !options.all;
+  options.text.brief_modules =
+      !options.all && std::ranges::none_of(std::array{"--depth", "--sort", "--top"},
+                                           [&](const char* option) { return command.was_given(option); });
   if (options.json != "-") print_text("\n" + run_text(report, options.text, costs), options.text.colour);
   if (report.end.timed_out || failures.any()) return kBadInput;
   if (report.end.status != 0) return report.end.status;
@@ -397,6 +397,7 @@ void add_options(Command& command, RunCommandOptions& options) {
   add_color(command, options.color);
   command.option("--sort", options.text.sort, "sort modules by this column").value("COLUMN");
   command.option("--top", options.text.top, "only the N largest modules of all levels").value("N");
+  command.flag("--all", options.all, "all rows of all tables: without it, the text fits a screen");
   command.option("program", run.program, "the program and its arguments, after --").value("-- PROGRAM ARGS…");
 }
 

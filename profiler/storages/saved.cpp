@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,14 +11,16 @@
 namespace metaprof {
 namespace {
 
-// Storages that each node holds at the end of the first forward, in the order of saving.
+// Storages that each node holds when the first forward is over, in the order of saving. A recording has them where the backward begins:
+// `zero_grad` may stand before that, and a forward of the loss after it.
 std::unordered_map<uint32_t, std::vector<uint32_t>> held_after_first_forward(const Trace& trace) {
   std::unordered_map<uint32_t, std::vector<uint32_t>> held;
-  bool in_forward = false;
+  std::optional<uint32_t> step;  // of the first forward
   for (const Event& event : trace.events) {
     if (event.kind == Event::Kind::phase) {
-      if (in_forward) break;
-      in_forward = static_cast<Phase>(event.detail) == Phase::forward;
+      const Phase phase = static_cast<Phase>(event.detail);
+      if (step && (event.id != *step || (phase != Phase::forward && phase != Phase::zero_grad))) break;
+      if (phase == Phase::forward) step = event.id;
     }
     if (event.kind == Event::Kind::save) held[static_cast<uint32_t>(event.value)].push_back(event.id);
     if (event.kind == Event::Kind::release) {

@@ -30,7 +30,9 @@ struct TextOptions {
   std::vector<std::string> columns;  ///< in this order; empty: all
   bool colour = false;
   size_t width = 0;  ///< of tables, as in TextTable::text
-  int top = 0;       ///< only so many rows, the largest by `sort` of all levels; 0: all
+  bool brief = false,
+       brief_modules = false;  ///< of `run`: what fits a screen; the same of the table of modules
+  int top = 0;                 ///< only so many rows, the largest by `sort` of all levels; 0: all
 };
 
 /// Names of the columns, for `sort` and `columns`.

@@ -105,9 +105,18 @@ Json growth_json(const RankRun& rank) {
   return json;
 }
 
+Json steady_json(const RankRun& rank) {
+  const auto steady = steady_steps(rank.recorded);
+  if (!steady) return nullptr;
+  return {{"first_step", steady->first},
+          {"last_step", steady->last},
+          {"least_bytes", steady->least.count},
+          {"most_bytes", steady->most.count}};
+}
+
 Json fixes_json(const RunReport& report) {
   Json rows = Json::array();
-  for (const TriedFix& fix : report.fixes.value_or(std::vector<TriedFix>())) {
+  for (const TriedFix& fix : report.fixes.value_or(TriedFixes()).rows) {
     const auto bytes = [&](Bytes value) { return fix.ended.empty() ? Json(value.count) : Json(nullptr); };
     rows.push_back({{"name", fix.name},
                     {"change", fix.change},
@@ -115,6 +124,7 @@ Json fixes_json(const RunReport& report) {
                     {"peak_reserved_bytes", bytes(fix.reserved)},
                     {"fits", fix.fits},
                     {"runs_out_of_memory", fix.ran_out},
+                    {"tried_in", fix.by_program ? "captured program" : "run"},
                     {"ended_by", text_or_null(fix.ended)}});
   }
   return rows;
@@ -155,6 +165,7 @@ Json rank_json(const RunReport& report, const RankRun& rank, const RunCosts& cos
   json["workspaces"] = {{"planned", rank.emulated.planned}, {"unplanned", rank.emulated.unplanned}};
   json["out_of_memory"] = out_of_memory_json(recorded);
   json["growth"] = growth_json(rank);
+  json["steady"] = steady_json(rank);
   json["reserved_since_recovery"] =
       rank.reserved_since_recovery ? Json(rank.reserved_since_recovery->count) : Json(nullptr);
   json["runs_from_bytes"] = rank.runs_from ? Json(rank.runs_from->count) : Json(nullptr);

@@ -10,6 +10,7 @@
 #include "reports/profile/costs.h"
 #include "reports/profile/module_table.h"
 #include "reports/profile/profile_report.h"
+#include "reports/run/phase_table.h"
 #include "reports/run/run_report.h"
 #include "reports/sections/peak_text.h"
 #include "reports/sections/verdict.h"
@@ -24,7 +25,8 @@ constexpr size_t kMostHolders = 6;
 constexpr int64_t kLeastShare =
     1000;  // a variable that holds less than a thousandth of the peak is not listed
 constexpr size_t kMostCharactersOfHolder = 100;
-constexpr size_t kMostRows = 25;  // of phases: a program may have thousands of steps
+// What fits a screen, without --all.
+constexpr size_t kMostPhases = 12, kMostModules = 6, kMostTensors = 5, kMostReads = 3, kMostNotes = 3;
 
 int64_t steps_of(const RankRun& rank) {
   int64_t steps = 0;
@@ -64,32 +66,14 @@ std::string rank_table(const RunReport& report) {
   return table.text();
 }
 
-std::string phase_table(const RankRun& rank) {
-  TextTable table;
-  const Unit unit = unit_for_bytes(rank.memory.phases.peak.reserved_bytes.peak);
-  const std::vector<RunPhase>& rows = rank.recorded.phases;
-  const bool micro =
-      std::any_of(rows.begin(), rows.end(), [](const RunPhase& row) { return row.micro >= 0; });
-  table.column("step");
-  if (micro) table.column("micro");
-  table.column("phase", Align::left);
-  table.column(fmt::format("allocated, {}", unit.name));
-  for (const char* title : {"peak", "requested peak", "reserved", "reserved peak"}) table.column(title);
-  for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
-    const AllocatorNumbers& n = rows[i].numbers;
-    std::vector<std::string> cells{rows[i].phase == "setup" ? "" : fmt::format("{}", rows[i].step + 1)};
-    if (micro) cells.push_back(rows[i].micro < 0 ? "" : fmt::format("{}", rows[i].micro + 1));
-    for (std::string& cell : std::vector<std::string>{
-             rows[i].name, in_unit(n.allocated_bytes.current, unit), in_unit(n.allocated_bytes.peak, unit),
-             in_unit(n.requested_bytes.peak, unit), in_unit(n.reserved_bytes.current, unit),
-             in_unit(n.reserved_bytes.peak, unit)})
-      cells.push_back(std::move(cell));
-    table.row(std::move(cells));
+// Of a brief report as many levels as fit.
+ModuleTable shown_modules(const ProfileReport& profile, TextOptions& options) {
+  ModuleTable table = module_table(profile, options, false);
+  while (options.brief_modules && options.depth > 0 && table.table.rows.size() > kMostModules) {
+    --options.depth;
+    table = module_table(profile, options, false);
   }
-  std::string text = table.text();
-  if (rows.size() > kMostRows)
-    text += fmt::format("{} more phases are not shown (--json has them)\n", rows.size() - kMostRows);
-  return text;
+  return table;
 }
 
 std::string modules(const RunReport& report, const RankRun& rank, const RunCosts& costs,
@@ -98,10 +82,10 @@ std::string modules(const RunReport& report, const RankRun& rank, const RunCosts
   if (shown.columns.empty() && !costs.by_rank.contains(rank.rank))
     shown.columns = {"type",        "parameters",   "saved",       "forward_tmp",
                      "forward_out", "backward_tmp", "backward_out"};
-  const ModuleTable table = module_table(profile_of(report, rank, costs), shown, false);
+  const ModuleTable table = shown_modules(profile_of(report, rank, costs), shown);
   std::string text = to_string(table.table, TableForm::text, options.width);
   if (table.hidden > 0)
-    text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", table.hidden, options.depth);
+    text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", table.hidden, shown.depth);
   return text;
 }
 
@@ -186,7 +170,9 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
   if (rank.peak_is_near) text += "(what is alive is of an earlier moment, with up to 2 % less)\n";
   text += holders(rank, options);
   text += heading("Largest tensors alive at the peak", options.colour);
-  return text + largest_table(with_libraries(memory.peak, rank.peak_made_in), &lines, options.width);
+  PeakMoment shown = with_libraries(memory.peak, rank.peak_made_in);
+  if (options.brief && shown.largest.size() > kMostTensors) shown.largest.resize(kMostTensors);
+  return text + largest_table(shown, &lines, options.width);
 }
 
 // Where a tenth of the reserved memory and more is not allocated when most is: what an allocator that moves the ends of its segments
@@ -204,24 +190,29 @@ std::string fragmentation(const RankRun& rank) {
       100.0 * static_cast<double>(cached) / static_cast<double>(peak.reserved_bytes.peak));
 }
 
-std::string reads(const RankRun& rank) {
+std::string reads(const RankRun& rank, bool brief) {
   TextTable table;
   table.column("operator", Align::left);
   table.column("times");
   table.column("answer", Align::left);
   table.column("line", Align::left);
-  for (const DataRead& read : rank.recorded.reads)
+  const std::span<const DataRead> all(rank.recorded.reads);
+  const std::span<const DataRead> listed = brief ? all.first(std::min(all.size(), kMostReads)) : all;
+  for (const DataRead& read : listed)
     table.row({shown(read.op, kMostCharactersOfName), fmt::format("{}", read.count), read.source,
                shown(short_line(read.line), kMostCharactersOfName)});
-  const bool any_unknown =
-      std::ranges::any_of(rank.recorded.reads, [](const DataRead& read) { return read.source == "unknown"; });
-  return table.text(2) +
-         (any_unknown ? "unknown answers are 0, so an unknown mask has no element set: --assume all runs "
-                        "the program with all of them set\n"
-                      : "");
+  std::string text = table.text(2);
+  if (listed.size() < all.size())
+    text += fmt::format("{} more are not shown (--all)\n", all.size() - listed.size());
+  if (std::ranges::any_of(all, [](const DataRead& read) { return read.source == "unknown"; }))
+    text +=
+        "unknown answers are 0, so an unknown mask has no element set: --assume all runs the program with "
+        "all "
+        "of them set\n";
+  return text;
 }
 
-std::string notes(const RunReport& report, const RankRun& rank) {
+std::string notes(const RunReport& report, const RankRun& rank, bool brief) {
   std::string text;
   if (rank.recorded.outside_allocator && rank.recorded.outside_allocator->count > 0)
     text += fmt::format("outside the allocator: {}{}\n", both_units(rank.recorded.outside_allocator->count),
@@ -244,7 +235,10 @@ std::string notes(const RunReport& report, const RankRun& rank) {
         "the allocator's model differs from what the allocator said, first in {}: what was alive at the peak "
         "may, too\n",
         rank.model_difference);
-  for (const std::string& note : report.notes) text += note + '\n';
+  const size_t listed = brief ? std::min(report.notes.size(), kMostNotes) : report.notes.size();
+  for (size_t i = 0; i < listed; ++i) text += report.notes[i] + '\n';
+  if (listed < report.notes.size())
+    text += fmt::format("{} more notes are not shown (--all)\n", report.notes.size() - listed);
   return text;
 }
 
@@ -300,13 +294,24 @@ std::string growth(const RankRun& rank) {
         steps->steps, human_bytes(steps->per_step.count),
         steps->op.empty() ? "" : fmt::format(", made by {}", shown(steps->op, kMostCharactersOfName)),
         at(steps->line), held(steps->held_by), steps->ends_at);
+  if (const auto steady = steady_steps(rank.recorded); text.empty() && steady) {
+    const bool same = steady->least == steady->most;
+    text += fmt::format("\nMemory does not grow: {}{} are allocated after each of steps {} to {}\n",
+                        same ? "" : human_bytes(steady->least.count) + " to ",
+                        human_bytes(steady->most.count), steady->first + 1, steady->last + 1);
+  }
   return text;
 }
 
 std::string outcome(const TriedFix& fix) {
   if (!fix.ended.empty()) return "ended by " + fix.ended;
   if (fix.ran_out) return "runs out of memory";
-  return fix.fits ? "fits" : "does not fit";
+  return fmt::format("{}{}", fix.fits ? "fits" : "does not fit", fix.by_program ? " (captured)" : "");
+}
+
+bool makes_no_difference(const TriedFix& fix, const TriedFix& none) {
+  return fix.ended.empty() && fix.allocated == none.allocated && fix.reserved == none.reserved &&
+         fix.fits == none.fits && fix.ran_out == none.ran_out;
 }
 
 // What the program took with each change, beside what it takes.
@@ -315,19 +320,29 @@ std::string fixes(const RunReport& report, const RankRun& rank, bool colour) {
     if (verdict_of(report, rank).fits || report.possible_fixes.empty()) return "";
     return "\n--fixes runs the program again with each change that may help, and shows what it takes then\n";
   }
+  const TriedFixes& tried = *report.fixes;
   TextTable table;
-  const AllocatorNumbers& now = rank.memory.phases.peak;
-  const Unit unit = unit_for_bytes(now.reserved_bytes.peak);
+  const Unit unit = unit_for_bytes(tried.none.reserved.count);
   table.column(fmt::format("allocated, {}", unit.name));
   table.column("reserved");
   table.column("", Align::left);
   table.column("change", Align::left);
-  table.row({in_unit(now.allocated_bytes.peak, unit), in_unit(now.reserved_bytes.peak, unit),
-             verdict_of(report, rank).fits ? "fits" : "does not fit", "none"});
-  for (const TriedFix& fix : *report.fixes)
+  table.row({in_unit(tried.none.allocated.count, unit), in_unit(tried.none.reserved.count, unit),
+             outcome(tried.none), "none"});
+  std::vector<std::string> same;
+  for (const TriedFix& fix : tried.rows) {
+    if (makes_no_difference(fix, tried.none)) {
+      same.push_back(fix.change);
+      continue;
+    }
     table.row({fix.ended.empty() ? in_unit(fix.allocated.count, unit) : "",
                fix.ended.empty() ? in_unit(fix.reserved.count, unit) : "", outcome(fix), fix.change});
-  return heading("What it takes at most with one change", colour) + table.text(2);
+  }
+  std::string text = heading("What it takes at most with one change", colour) + table.text(2);
+  if (!same.empty()) text += fmt::format("no difference: {}\n", fmt::join(same, "; "));
+  if (tried.has_room)
+    text += "figures are what the program asks for on a device with room for it; it ran again for each\n";
+  return text;
 }
 
 }  // namespace
@@ -391,7 +406,7 @@ std::string run_text(const RunReport& report, const TextOptions& options, const 
     text += fmt::format("what follows is of rank {}, device {}\n", rank.rank, rank.recorded.device);
   }
   text += title("Phases");
-  text += phase_table(rank);
+  text += phase_table(rank.recorded.phases, options.brief ? kMostPhases : 0);
   if (!rank.memory.modules.empty()) {
     text += title("Modules (with what is inside them, of the first step; bytes without rounding)");
     text += modules(report, rank, costs, options);
@@ -407,9 +422,9 @@ std::string run_text(const RunReport& report, const TextOptions& options, const 
   text += fragmentation(rank);
   if (!rank.recorded.reads.empty()) {
     text += title("Data that the program read from the device");
-    text += reads(rank);
+    text += reads(rank, options.brief);
   }
-  const std::string remarks = notes(report, rank);
+  const std::string remarks = notes(report, rank, options.brief);
   return remarks.empty() ? text : text + '\n' + remarks;
 }
 

@@ -188,6 +188,65 @@ TEST_F(RecordingTest, WhatAProgramDoesBesidesIsPartOfThePhasesOfItsSteps) {
       << text;
 }
 
+// Steps of a forward and a backward: `steps` equal ones after two others.
+std::string equal_steps(int steps) {
+  std::string rows = phase("setup", 0, 5, 6) + phase("forward", 0, 6, 7) + phase("backward", 0, 6, 7) +
+                     phase("forward", 1, 7, 8) + phase("backward", 1, 7, 8);
+  for (int i = 2; i < steps + 2; ++i) rows += phase("forward", i, 8, 9) + phase("backward", i, 8, 9);
+  return kProcess + kTorch + kDevice + rows;
+}
+
+TEST_F(RecordingTest, EqualStepsAreOneRow) {
+  write("process-7.jsonl", equal_steps(38));
+  const std::string text = run_text(report(), {});
+  EXPECT_NE(text.find("\n   step  phase     allocated, B  peak"), text.npos) << text;
+  EXPECT_NE(text.find("\n      2  backward             7     8"), text.npos) << text;
+  EXPECT_NE(text.find("\n3 to 40  forward              8     9"), text.npos) << text;
+  EXPECT_NE(text.find("\n3 to 40  backward             8     9"), text.npos) << text;
+}
+
+TEST_F(RecordingTest, EqualMicroBatchesAreOneRow) {
+  std::string rows = kProcess + kTorch + kDevice;
+  for (int i = 0; i < 8; ++i) rows += phase("forward", 0, 8, i == 0 ? 10 : 9) + phase("backward", 0, 8, 9);
+  write("process-7.jsonl", rows + phase("optimizer", 0, 8, 9));
+  const std::string text = run_text(report(), {});
+  EXPECT_NE(text.find("\n   1       1  forward               8    10"), text.npos) << text;
+  EXPECT_NE(text.find("\n   1  2 to 8  forward               8     9"), text.npos) << text;
+  EXPECT_NE(text.find("\n   1          optimizer             8     9"), text.npos) << text;
+  EXPECT_EQ(text.find("Memory does not grow"), text.npos) << "one step";
+}
+
+TEST_F(RecordingTest, ABriefTableOfPhasesHasThatOfThePeak) {
+  std::string rows = kProcess + kTorch + kDevice + phase("setup", 0, 5, 6);
+  for (int i = 0; i < 50; ++i) rows += phase("forward", i, 8 + i, i == 30 ? 900 : 100 + i);
+  write("process-7.jsonl", rows);
+  const RunReport found = report();
+  EXPECT_EQ(run_text(found, {}).find("more rows"), std::string::npos);
+  TextOptions brief;
+  brief.brief = true;
+  const std::string text = run_text(found, brief);
+  EXPECT_NE(text.find("\n  31  forward            38   900"), text.npos) << text;
+  EXPECT_NE(text.find("\n  50  forward            57   149"), text.npos) << text;
+  EXPECT_EQ(text.find("\n  30  forward"), text.npos) << text;
+  EXPECT_NE(text.find("\n39 more rows are not shown (--all)\n"), text.npos) << text;
+}
+
+TEST_F(RecordingTest, MemoryThatDoesNotGrowIsSaid) {
+  write("process-7.jsonl", equal_steps(3));
+  EXPECT_NE(
+      run_text(report(), {}).find("\nMemory does not grow: 8 B are allocated after each of steps 3 to 5\n"),
+      std::string::npos);
+  EXPECT_NE(run_json(report()).find(R"("least_bytes": 8)"), std::string::npos);
+  write("process-7.jsonl", equal_steps(2));
+  EXPECT_EQ(run_text(report(), {}).find("Memory does not grow"), std::string::npos) << "too few steps";
+  write("process-7.jsonl", equal_steps(3) + phase("forward", 5, 8, 9) + phase("backward", 5, 12, 12));
+  EXPECT_EQ(run_text(report(), {}).find("Memory does not grow"), std::string::npos);
+  write("process-7.jsonl", equal_steps(3) + phase("forward", 5, 8, 9) + phase("backward", 5, 4, 9));
+  EXPECT_NE(run_text(report(), {})
+                .find("\nMemory does not grow: 4 B to 8 B are allocated after each of steps 3 to 6\n"),
+            std::string::npos);
+}
+
 // A storage of 60 B that is alive at a later peak than the trace has, as the recorder writes it.
 const std::string kLaterPeak =
     R"({"row": "peak", "device": 0, "allocated_bytes": 60, "storages": [)"
@@ -240,18 +299,32 @@ TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas)
 }
 
 TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
-  write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 1500) +
-                               R"({"row": "fixes", "names": ["fused", "foreach"]})" + "\n");
+  write("process-7.jsonl",
+        kProcess + kTorch + kDevice + phase("setup", 0, 5, 1500) +
+            R"({"row": "fixes", "changes": [)"
+            R"({"name": "fused", "change": "the optimizer with fused=True"}, )"
+            R"({"name": "no_grad=/me/val.py:2", "change": "no_grad in {}", "line": "/me/val.py:2"}, )"
+            R"({"name": "batch", "change": "batch_size={}", "largest": 64}]})" +
+            "\n");
   RunReport found = report();
-  EXPECT_EQ(found.possible_fixes, (std::vector<std::string>{"fused", "foreach"}));
+  const PossibleFix fused{"fused", "the optimizer with fused=True", "", 0};
+  const PossibleFix no_grad{"no_grad=/me/val.py:2", "no_grad in {}", "/me/val.py:2", 0};
+  const PossibleFix batch{"batch", "batch_size={}", "", 64};
+  EXPECT_EQ(found.possible_fixes, (std::vector<PossibleFix>{fused, no_grad, batch}));
+  EXPECT_EQ(text_of(fused), "the optimizer with fused=True");
+  EXPECT_EQ(text_of(no_grad), "no_grad in /me/val.py:2");
+  EXPECT_EQ(text_of(batch, 16), "batch_size=16");
   EXPECT_NE(run_text(found, {}).find("\n--fixes runs the program again with each change that may help, and "
                                      "shows what it takes then\n"),
             std::string::npos);
-  found.fixes = {
-      {"fused", change_of("fused"), {700}, {800}, true, false, {}},
-      {"foreach", change_of("foreach"), {900}, {1000}, false, true, {}},
-      {"no_grad", change_of("no_grad"), {}, {}, false, false, "RuntimeError in backward of step 1"}};
-  const std::string text = run_text(found, {});
+  TriedFixes& tried = found.fixes.emplace();
+  tried.none = {"", "", {1500}, {1500}, false, false, {}};
+  tried.rows = {{"fused", text_of(fused), {700}, {800}, true, false, {}},
+                {"foreach", "foreach=False", {900}, {1000}, false, true, {}},
+                {"batch", text_of(batch, 16), {600}, {700}, true, false, {}, true},
+                {"empty_cache", "empty_cache()", {1500}, {1500}, false, false, {}},
+                {"no_grad", text_of(no_grad), {}, {}, false, false, "RuntimeError in backward of step 1"}};
+  std::string text = run_text(found, {});
   EXPECT_NE(text.find("\nWhat it takes at most with one change\n"
                       "  allocated, B  reserved                                               change\n"
                       "  "),
@@ -261,11 +334,15 @@ TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
             text.npos)
       << text;
   EXPECT_NE(text.find("          700       800  fits "), text.npos) << text;
+  EXPECT_NE(text.find("          600       700  fits (captured) "), text.npos) << text;
   EXPECT_NE(text.find("          900      1000  runs out of memory "), text.npos) << text;
-  EXPECT_NE(
-      text.find("ended by RuntimeError in backward of step 1  with torch.no_grad(): around the calls of "
-                "models in eval mode\n"),
-      text.npos)
+  EXPECT_NE(text.find("ended by RuntimeError in backward of step 1  no_grad in /me/val.py:2\n"), text.npos)
+      << text;
+  EXPECT_NE(text.find("\nno difference: empty_cache()\n"), text.npos) << text;
+  EXPECT_EQ(text.find("on a device with room"), text.npos) << text;
+  tried.has_room = true;
+  text = run_text(found, {});
+  EXPECT_NE(text.find("\nfigures are what the program asks for on a device with room for it"), text.npos)
       << text;
 }
 
@@ -352,8 +429,9 @@ TEST_F(RecordingTest, TheJsonFollowsItsSchema) {
           "\n");
   const std::string file = folder_ / "run.json";
   RunReport found = report(1);
-  found.fixes = {{"fused", change_of("fused"), {5}, {6}, false, true, {}},
-                 {"foreach", change_of("foreach"), {}, {}, false, false, "TypeError in setup"}};
+  found.fixes.emplace().rows = {{"fused", "fused=True", {5}, {6}, false, true, {}},
+                                {"batch", "batch=4", {5}, {6}, true, false, {}, true},
+                                {"foreach", "foreach=False", {}, {}, false, false, "TypeError in setup"}};
   EXPECT_NE(run_json(found).find(R"("runs_out_of_memory": true)"), std::string::npos);
   std::ofstream(file) << run_json(found);
   const int status =

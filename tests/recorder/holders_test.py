@@ -134,6 +134,16 @@ class HoldersTest(unittest.TestCase):
         self.assertEqual(found[2].name, "fc.weight")
         self.assertEqual(found[4].name, "exp_avg of fc.weight")
 
+    def test_what_hooks_of_a_model_lead_to_is_another_variable_s(self):
+        net = Module({"weight": Parameter(1)})
+        features = [Tensor(2)]
+        net._forward_hooks = {0: lambda: features}
+        net.extras = [net._parameters["weight"], Tensor(3)]
+        found = look()
+        self.assert_held(found, 1, "net", "a Module", "parameter")
+        self.assert_held(found, 2, "features", "a list of 1")
+        self.assert_held(found, 3, r"net\.extras", "a list of 2")
+
     def test_graphs(self):
         first = Node([Tensor(1)])
         val = Tensor(2, Node([Tensor(3)], first))  # noqa: F841

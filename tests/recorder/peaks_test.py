@@ -32,6 +32,7 @@ class Recorder:
     def __init__(self):
         self.torch, self.in_backward, self.thread = None, 0, -1
         self.history = types.SimpleNamespace(running=False)
+        self.phases = types.SimpleNamespace(phase="forward")
         self.sources = types.SimpleNamespace(of_frames=lambda frames: (f"{frames[0]['filename']}:{frames[0]['line']}" if frames else "", ""),
                                              library_place=lambda frames: "")
         self.tags = types.SimpleNamespace(parameters=list, graphs=None)
@@ -76,6 +77,21 @@ class PeaksTest(unittest.TestCase):
     def test_after_the_first_ones_only_those_that_are_much_higher(self):
         many = list(range(1000, 1000 + peaks.ALL_OF))
         self.assertEqual(self.looked([*many, many[-1] + 1, 1100, 1101]), [*many, 1100])
+
+    def test_where_the_device_gives_more_there_may_be_a_peak(self):
+        recorder = Recorder()
+        recorder.torch = types.SimpleNamespace(_C=types.SimpleNamespace(_cuda_getDevice=lambda: 0))
+        watched = Peaks(recorder)
+        taken, allocated = [20, 20, 40, 60], [15, 16, 15, 30]
+        watched._emulator = types.SimpleNamespace(metaprof_emulator_count=lambda what, device: taken[0])
+        recorder.statistics = types.SimpleNamespace(peak_so_far=lambda device: allocated[0])
+        watched._looked[0] = 14
+        found = []
+        while taken:
+            found.append(watched.device_grew())
+            watched._looked[0] = max(watched._looked[0], allocated[0])
+            del taken[0], allocated[0]
+        self.assertEqual(found, [True, False, False, True])  # the second time nothing was given, the third time less is allocated
 
     def test_a_later_peak_is_written(self):
         recorder = Recorder()

@@ -198,6 +198,25 @@ class PhasesTest(unittest.TestCase):
         self.assertEqual(self.names()[0], ("setup", 0))
         self.assertEqual(self.names()[-1], ("backward", 0))
 
+    def test_zero_grad_may_stand_between_forward_and_backward(self):
+        self.phases.constructor_begins()
+        self.phases.constructor_ends()
+        for loss_after in 0, 5:
+            self.phases.forward_begins(True)
+            self.memory.take(10)
+            self.phases.forward_ends()
+            self.phases.zero_grad_begins()
+            self.phases.zero_grad_ends()
+            self.memory.take(loss_after)
+            self.phases.backward_begins()
+            self.memory.give(10 + loss_after)
+            self.phases.backward_ends()
+            self.phases.optimizer_begins()
+            self.phases.optimizer_ends()
+        self.phases.finish()
+        self.assertEqual([phase for phase, _ in self.names()], ["setup", "forward", "zero_grad", "backward", "optimizer",
+                                                                "forward", "zero_grad", "forward", "backward", "optimizer"])
+
     def test_what_follows_the_last_step_is_shown_if_it_takes_memory(self):
         self.train(1)
         self.memory.take(50)

@@ -97,6 +97,46 @@ class TraceTest(unittest.TestCase):
         tags = [(1, 0x100, 0, "parameter", "fc.weight", "f32[4,4]", True), (3, 0x300, 0, "gradient", "fc.weight", "f32[4,4]", False)]
         return writer(events, STEP, tags)
 
+    def test_what_goes_from_node_to_node_is_the_backward_s(self):
+        hook = [{"filename": "/x/site-packages/torch/distributed/fsdp/group.py", "line": 5, "name": "gather"}, *USER]
+        events = Events()
+        events.cut(1)
+        events.cut(2)
+        for node, given in ("First", 0x100), ("Second", 0x200):
+            events.begin(node, "node", 7)
+            events.begin("aten::mul")
+            events.take(given, 128, USER[1:])
+            events.take(given + 1, 64, USER[1:])  # what the node computes with
+            events.give(given + 1, 64)
+            events.end()
+            events.take(given + 2, 32, hook)
+            events.begin("aten::relu", sequence=9)  # computed again, for a graph
+            events.take(given + 3, 16, USER[1:])
+            events.end()
+            if node == "Second":
+                for before, count in (0x100, 128), (0x102, 32), (0x103, 16):
+                    events.give(before, count)
+            events.end()
+        for after, count in (0x202, 32), (0x203, 16):
+            events.give(after, count)
+        events.cut(3)
+        found = {storage.address: (storage.held_by, storage.held_as) for storage in writer(events, STEP).storages if storage.held_by}
+        self.assertEqual(found, {0x100: ("the backward, between its nodes", "gradient"), 0x102: ("gather (torch/distributed/fsdp/group.py:5)", None),
+                                 0x202: ("gather (torch/distributed/fsdp/group.py:5)", None)})
+
+    def test_casts_of_parameters_are_told_from_what_a_graph_keeps(self):
+        events = Events()
+        events.take(0x100, 512)
+        events.cut(1)
+        for source, made in (0x100, 0x200), (0x300, 0x400):
+            events.begin("aten::_to_copy", inputs=[("float", (128,), "cuda", source)])
+            events.take(made, 256)
+            events.end()
+        events.cut(2)
+        tags = [(1, 0x100, 0, "parameter", "fc.weight", "f32[128]", True)]
+        found = {storage.address: (storage.held_by, storage.held_as) for storage in writer(events, STEP, tags).storages if storage.held_by}
+        self.assertEqual(found, {0x200: ("copies of parameters in another dtype, made in the forward", "cached_copy")})
+
     def test_a_step(self):
         self.assertEqual(self.a_step().text(), """\
 parameter fc.weight f32[4,4]g@1

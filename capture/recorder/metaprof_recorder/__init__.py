@@ -12,7 +12,7 @@
     METAPROF_RECORD_PROGRAM write the program as it calls torch, too; not empty: yes
     METAPROF_RECORD_EVENTS  write the allocator's history with its addresses, too; not empty: yes
     METAPROF_RECORD_UNKNOWN record a version of PyTorch that is newer than the known ones, too; not empty: yes
-    METAPROF_RECORD_FIX     a change of the program that is made (program/fixes.py)
+    METAPROF_RECORD_FIX     changes of the program that are made, one a line (program/fixes.py)
     METAPROF_RECORD_DETAIL  of how many steps every request of memory is kept; statistics are kept of all
 
 The recorder imports nothing but the standard library until the program itself imports torch.

@@ -63,8 +63,9 @@ class Recorder:
         self.tags = tags.Tags(torch, self.capture)
         self.phases = Phases(self._measure, self._emit)
         self.peaks = peaks.Peaks(self)
-        self.fixes = fixes.Fixes(torch, os.environ.get("METAPROF_RECORD_FIX") or "")
-        self.models = models.Models(functools.partial(tags.tensors_of, torch), functools.partial(self.output.write, "model"))
+        tensors_in = functools.partial(tags.tensors_of, torch)
+        self.fixes = fixes.Fixes(torch, os.environ.get("METAPROF_RECORD_FIX") or "", tensors_in, lambda: self.sources.of_stack()[0])
+        self.models = models.Models(tensors_in, functools.partial(self.output.write, "model"))
         self.module_calls = ModuleCalls(self)
         self.training_calls = TrainingCalls(self)
         self.activities = ObservedActivities(self)
@@ -123,7 +124,7 @@ class Recorder:
         self.out_of_memory.install()
         self.reads.listen(devices.emulator(), self.thread)
         if self.reads.listening:
-            self.history.sees_twice = values.begin(torch, devices.emulator(), self.reads, self.sources, os.environ)
+            self.history.sees_twice = values.begin(torch, devices.emulator(), self.reads, self.sources, os.environ, self._before_call)
         self.history.begin()
         if self.capture:
             self.capture.begin()
@@ -136,6 +137,11 @@ class Recorder:
         if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
             return "PYTORCH_NO_CUDA_MEMORY_CACHING is set: requests that do not go to the caching allocator cannot be recorded"
         return None
+
+    def _before_call(self):
+        """Of an operator. Before the first forward nothing else tells that more is alive than before."""
+        if self.phases.phase == "setup" and self.mine() and self.peaks.device_grew():
+            self.phases.setup_goes_on()
 
     def used_devices(self):
         if not self.ready or getpid() != self.pid:

@@ -52,7 +52,7 @@ def write_last(recorder, whole):
         write_requests(recorder)
     except Exception as error:  # noqa: BLE001 - the phases are worth more than what is missing then
         output.problem("events", f"the requests of memory could not be read: {error!r}")
-    output.write("fixes", names=recorder.fixes.found)
+    output.write("fixes", changes=recorder.fixes.rows())
     for device, operator, line, count, source in recorder.reads.rows():
         output.write("data_read", device=device, op=operator, line=line, count=count, source=source)
 

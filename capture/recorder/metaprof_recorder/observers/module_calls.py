@@ -82,7 +82,8 @@ class ModuleCalls:
 
     def _forward_ends(self, module, arguments, rest):
         recorder = self._recorder
-        recorder.fixes.leave()
+        if recorder.mine():
+            recorder.fixes.leave(rest[-1] if len(rest) == 2 else None)
         with recorder.peaks.given(f"what {type(module).__name__} returns", rest[-1] if len(rest) == 2 else None):
             recorder.observe("forward_ends", 0 if self._torch.is_grad_enabled() else self._length_of(arguments, rest))
         if recorder.ready and recorder.mine() and not self._torch.jit.is_tracing():  # a tracer's sizes are tensors

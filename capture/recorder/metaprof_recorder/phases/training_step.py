@@ -115,6 +115,10 @@ class Phases:
 
     # ---- observations
 
+    def setup_goes_on(self):
+        """More memory is in use than before. Rows do not show it."""
+        self._segments.append(self._measure())
+
     def constructor_begins(self):
         self.trains = True
         if self.phase == "setup":
@@ -155,14 +159,16 @@ class Phases:
             return self._resume()
         self._cut()
         self.activities.training_goes_on()
-        if self.phase != "forward":
-            gap = self._finish_row()
-            if gap:  # a model without modules: what came since is its forward
-                self.step += self.stepped
-                self.stepped = False
-                self._begin("forward", gap)
+        segments = [None, *self._segments, *self._gap]
+        gap = self._finish_row() if self.phase != "forward" else []
+        before = segments[len(segments) - len(gap) - 1:]
+        if any(segment.grows_from(former) for former, segment in zip(before, gap)):  # a model without modules: what came since is its forward
+            self.step += self.stepped
+            self.stepped = False
+            self._begin("forward", gap)
+            gap = []
         self._finish_row()
-        return self._begin("backward")
+        return self._begin("backward", gap)
 
     def backward_ends(self):
         self._end()

@@ -63,6 +63,13 @@ class Sources:
                 return f"{frame['name']} ({self.short(frame['filename'])}:{frame['line']})" if kind == 1 else ""
         return ""
 
+    def torch_place(self, frames):
+        """"foreach_all_gather (torch/distributed/…/_fsdp_collectives.py:195)": the innermost function, if it is PyTorch's; "": it is another's."""
+        frame = next((frame for frame in frames if not frame["filename"].startswith(self._own)), None)
+        if frame is None or not frame["filename"].startswith(self._torch):
+            return ""
+        return f"{frame['name']} ({self.short(frame['filename'])}:{frame['line']})"
+
     def of_stack(self, other_thread=None):
         """The same of what runs now; where this thread runs no code of the user's, of what `other_thread` does."""
         frame = sys._getframe(1)

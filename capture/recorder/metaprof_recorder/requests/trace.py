@@ -4,6 +4,7 @@ Storages are numbered in the order of their birth. First the events are gone thr
 when it is freed and by whom), then they are written.
 """
 from metaprof_recorder.requests.items import End, Memory
+from metaprof_recorder.storages.holders import BY_GRAPH
 from metaprof_recorder.text.names import dtype_word, quoted
 
 # Operators that copy data from the device to the host, so that the program sees it.
@@ -13,22 +14,27 @@ READS = {
 }
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::mv", "aten::addmv", "aten::dot", "aten::_addmm_activation", "aten::_scaled_mm"}
 
+IN_BACKWARD = "the backward, between its nodes"
+COPIES = "copies of parameters in another dtype, made in the forward"  # as autocast has them
+
 RELEASES = ("segment_free", "segment_unmap")  # a cached segment goes back to the device
 REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
         self.category = self.name = self.word = self.freed_by = self.freed_cut = None
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
-        self.shared = self.grad = self.freed_within = False
+        self.shared = self.grad = self.freed_within = self.is_copy = False
         self.held_by = ""  # the program's variable that leads to it (storages/holders.py)
         self.held_as = None
         self.made_in = ""  # a library's function that asked for it
+        self.asked_in = ""  # in a backward: the function of PyTorch that a hook runs (FSDP gathers a group of parameters)
+        self.made_by = None  # the node of a backward, if what it makes needs no graph of its own
 
 
 class Frame:
@@ -101,6 +107,7 @@ class Writer:
         self._apply_tags(live, cut)
         for storage in self.storages:
             self._name_workspace(storage)
+            self._name_way(storage)
 
     @staticmethod
     def _name_workspace(storage):
@@ -112,6 +119,16 @@ class Writer:
             storage.category, storage.name = "workspace", "cuBLAS workspace"
         elif storage.freed_within:
             storage.category, storage.name = "workspace", "cuBLASLt workspace"
+
+    def _name_way(self, storage):
+        """What a node of a backward has made and another one takes: no variable leads there, the engine holds it. And what a graph holds, but
+        not for itself."""
+        if storage.is_copy and (not storage.held_by or storage.held_by.endswith(BY_GRAPH)):
+            storage.held_by, storage.held_as = COPIES, "cached_copy"
+        if storage.made_by is None or storage.category is not None or storage.held_by or storage.freed_cut is None or storage.freed_by is storage.made_by:
+            return
+        if self.phase_of.get(storage.freed_cut, ("after", 0, None, 0))[0] == storage.phase == "backward":
+            storage.held_by, storage.held_as = (storage.asked_in, None) if storage.asked_in else (IN_BACKWARD, "gradient")
 
     def _order(self):
         """Items of the profiler and entries of the allocator in one order: an entry stands where its item is, one without an item where
@@ -150,6 +167,10 @@ class Writer:
                 storage.product = operator
             elif operator is None:
                 storage.asked_by = self.sources.library_function(entry["frames"])
+            storage.is_copy = phase == "forward" and any(self._copies_parameter(item, live) for item in stack)
+            if operator is not None and (operator is node or operator.sequence < 0):
+                storage.made_by = node
+                storage.asked_in = self.sources.torch_place(entry["frames"])
             storage.made_in = self.sources.library_place(entry["frames"])
             self.storages.append(storage)
             self.by_entry[index] = storage
@@ -168,6 +189,13 @@ class Writer:
             storage.freed_within = any(item is storage.product for item in stack)
             after = self.entries[index + 1] if index + 1 < len(self.entries) else {}
             storage.shared = not (after.get("action") == "free_completed" and after.get("addr") == entry["addr"])
+
+    @staticmethod
+    def _copies_parameter(item, live):
+        if item.kind != "operator" or item.name != "aten::_to_copy" or not item.inputs:
+            return False
+        source = live.get(item.inputs[0][3])
+        return source is not None and source.category == "parameter"
 
     def _learn_operator(self, item, live, stack):
         if item.sequence >= 0:

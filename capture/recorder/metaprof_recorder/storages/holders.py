@@ -1,7 +1,8 @@
 """Who holds what is alive on the device, in the program's words: the variable of a running function that leads to it.
 
 From each variable all is followed that it refers to: containers, attributes, closures, modules, optimizers, and autograd's graph with what its nodes
-have saved. What several variables lead to belongs to the first: functions are gone through from the outermost to the innermost.
+have saved. What several variables lead to belongs to the first: functions are gone through from the outermost to the innermost. What a module has
+besides its parameters, buffers and modules (hooks, lists of a wrapper) belongs to it only if no variable of the same function leads there otherwise.
 
 No code of the program is called, and nothing is kept: objects are asked for what they refer to as the garbage collector asks them.
 """
@@ -9,6 +10,7 @@ import gc
 import sys
 import types
 from collections import deque
+from itertools import groupby
 
 from metaprof_recorder.text.names import dtype_word
 
@@ -17,6 +19,7 @@ MOST_OBJECTS = 300_000   # that are looked at
 MOST_ELEMENTS = 10_000   # of one container
 MOST_ATTRIBUTES = 3      # that a name is made of
 OPTIMIZED = 1            # flag of code: variables are no dictionary (CO_OPTIMIZED)
+BY_GRAPH = ", by its graph"
 HANDLED = ", kept by the exception that is handled"
 
 
@@ -42,7 +45,7 @@ class _Way:
         return _Way(f"{self.name}.{attribute}", self.place, _described(value), self.graph, self.attributes + 1)
 
     def by_graph(self):
-        return _Way(self.name, self.place, self.kind, ", by its graph", self.attributes)
+        return _Way(self.name, self.place, self.kind, BY_GRAPH, self.attributes)
 
     def text(self):
         return f"{self.name} ({self.place}), {self.kind}{self.graph}"
@@ -62,6 +65,7 @@ class Holders:
         """`names`: {id of a parameter: its name}. `graphs`: see saved_tensors.py; None while a backward works on them."""
         self._torch, self._sources, self._names, self._graphs = torch, sources, names, graphs
         self._seen, self._nodes, self._kept = set(), set(), []
+        self._later = deque()  # what is followed after the other variables of the function
         self._parameter, self._module, self._optimizer = torch.nn.Parameter, torch.nn.Module, torch.optim.Optimizer
         self._gradient_of = torch._C.TensorBase.grad.__get__
         self.found = {}
@@ -72,10 +76,13 @@ class Holders:
         gc.disable()  # the program's own garbage goes when it would
         try:
             roots = list(self._roots(frame))
-            for name, place, value in roots:
-                self._follow(value, _Way(name, place, _described(value)))
+            for _, of_function in groupby(roots, lambda root: root[1]):
+                for name, place, value in of_function:
+                    self._follow((value, _Way(name, place, _described(value))))
+                self._follow_later()
             for name, value in (given,) if given else ():
-                self._follow(value, _Way(name, self._sources.of_stack()[0], _described(value)))
+                self._follow((value, _Way(name, self._sources.of_stack()[0], _described(value))))
+                self._follow_later()
         finally:
             self._kept.clear()
             self._nodes.clear()
@@ -125,8 +132,12 @@ class Holders:
 
     # ---- what is followed
 
-    def _follow(self, value, way):
-        waiting = deque([(value, way)])
+    def _follow_later(self):
+        while self._later:
+            self._follow(self._later.popleft())
+
+    def _follow(self, root):
+        waiting = deque([root])
         while waiting and len(self._seen) < MOST_OBJECTS:
             value, way = waiting.popleft()
             kind = type(value)
@@ -147,7 +158,8 @@ class Holders:
         if issubclass(kind, (list, tuple, set, frozenset, deque)):
             return [(element, way) for _, element in zip(range(MOST_ELEMENTS), value)] if kind.__iter__ in _ITERATORS else []
         if issubclass(kind, self._module):
-            return self._of_module(value, way)
+            self._later.extend(self._besides_parts_of_module(value, way))
+            return self._parts_of_module(value, way)
         if issubclass(kind, self._optimizer):
             return self._of_optimizer(value, way)
         if issubclass(kind, types.FunctionType):
@@ -157,19 +169,20 @@ class Holders:
             return [(element, way.to(name, element)) for name, element in list(attributes.items()) if not issubclass(type(element), SIMPLE)]
         return [(element, way) for element in gc.get_referents(value)[:MOST_ELEMENTS]]
 
-    def _of_module(self, module, way):
+    def _parts_of_module(self, module, way):
         attributes = _attributes(module)
-        found = []
-        for name in ("_parameters", "_buffers"):
-            for key, tensor in list((attributes.get(name) or {}).items()):
-                if tensor is not None:
-                    if name == "_buffers":
-                        self._put(tensor, Holder("buffer", key, way))
-                    found.append((tensor, way))
-        found += [(inner, way) for inner in list((attributes.get("_modules") or {}).values())]
-        own = [(element, way.to(name, element)) for name, element in list(attributes.items())
-               if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
-        return found + own
+        parts = [tensor for tensor in list((attributes.get("_parameters") or {}).values()) if tensor is not None]
+        for key, tensor in list((attributes.get("_buffers") or {}).items()):
+            if tensor is not None:
+                self._put(tensor, Holder("buffer", key, way))
+                parts.append(tensor)
+        parts += list((attributes.get("_modules") or {}).values())
+        return [(part, way) for part in parts]
+
+    @staticmethod
+    def _besides_parts_of_module(module, way):
+        return [(element, way.to(name, element)) for name, element in list(_attributes(module).items())
+                if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
 
     def _of_optimizer(self, optimizer, way):
         attributes = _attributes(optimizer)

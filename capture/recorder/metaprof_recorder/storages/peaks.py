@@ -11,6 +11,7 @@ import sys
 import threading
 from time import time_ns  # as it is now: the program may replace it
 
+from metaprof_recorder.pytorch import devices
 from metaprof_recorder.storages.holders import Holders
 
 MOST_REQUESTS = 20_000  # that the history keeps
@@ -29,6 +30,8 @@ class Peaks:
         self._watches = False
         self._found, self._latest = {}, 0  # holders of the latest peak that was written, and when, in µs
         self._given = None   # (name, value)
+        self._emulator = devices.emulator()
+        self._taken = {}     # device -> bytes in use at most, of the emulated device
         self._staying = {}   # (address, device) -> Storage (requests/trace.py) that was alive when the trace ended
         self.held = {}          # of the steps that the trace has: cut -> {(address, device): Holder}
         self.held_at_ends = {}  # device -> the same for each time that memory ran out in them
@@ -62,12 +65,21 @@ class Peaks:
         if not new:
             self._found, self._latest = found, time_ns() // 1000
             return
-        self._count += 1
+        self._count += self._recorder.phases.phase != "setup"
         if self._recorder.history.running:
             self.held[cut] = found
         elif self._watches:
             for device in new:
                 self._write(device, rows[device]["allocated_bytes"]["peak"], found)
+
+    def device_grew(self):
+        """Whether more of the emulated device is in use than when this was last asked, and there is a peak to look at."""
+        device = self._torch._C._cuda_getDevice()
+        taken = self._emulator.metaprof_emulator_count(b"memory", device)
+        if taken <= self._taken.get(device, 0):
+            return False
+        self._taken[device] = taken
+        return self._recorder.statistics.peak_so_far(device) > HIGHER * self._looked.get(device, 0)
 
     def ran_out(self, device):
         """In the middle of a stretch, in any thread."""

@@ -24,14 +24,14 @@ from metaprof_recorder.values.limits import Limits
 from metaprof_recorder.values.watch import Watch
 
 
-def begin(torch, library, reads, sources, environment):
-    """Sees the calls of this thread from now on, and those that its backward makes in others. `reads`: who is told what a read gives. False: it
-    is switched off."""
+def begin(torch, library, reads, sources, environment, before_call):
+    """Sees the calls of this thread from now on, and those that its backward makes in others. `reads`: who is told what a read gives; `before_call()`
+    is called before each that concerns the device. False: it is switched off."""
     limits = Limits(environment.get("METAPROF_RECORD_VALUES") or "")
     assumptions = Assumptions(environment.get("METAPROF_RECORD_ASSUME") or "", sources)
     if limits.on:
         answers = Answers(torch, limits, assumptions, reads, sources)
-        watch = Watch(torch, limits, assumptions, answers)
+        watch = Watch(torch, limits, assumptions, answers, before_call=before_call)
         watch.begin(library)
         reads.content = watch.unseen.read
     return limits.on

@@ -21,11 +21,12 @@ class Watch:
     """`hook` sees calls, `graphs` says whether they are part of a CUDA graph; `address_of_memory` where a storage
     lies: without them as on a device that runs kernels."""
 
-    def __init__(self, torch, limits, assumptions, answers, hook=None, graphs=None, address_of_memory=None):
+    def __init__(self, torch, limits, assumptions, answers, hook=None, graphs=None, address_of_memory=None, before_call=lambda: None):
         self._torch, self._limits, self._assumptions, self._answers = torch, limits, assumptions, answers
         self._tensor, self._device = torch.Tensor, torch.device
         self._is_plain = {torch.Tensor: True, torch.nn.Parameter: True}  # whether a class calls no operators of its own below autograd
         self._storages = Storages(torch, limits, address_of_memory or torch.UntypedStorage.data_ptr)
+        self._before_call = before_call
         self._modules = len(sys.modules)
         self._flops = importlib.import_module("torch.utils.flop_counter").flop_registry
         self.hook = hook or Hook(torch, self._call, self._size_within_backward)
@@ -50,6 +51,7 @@ class Watch:
         self._limits.called()
         self.hook.watch(False)
         try:
+            self._before_call()
             if operator.is_view:
                 return self._pass_on(operator, keys, arguments, options)
             if operator.uninitialised:
