@@ -127,13 +127,16 @@ const StepFigures& PlanSearch::run(RecomputePlan plan) {
   return known->second;
 }
 
-// The first plan of the series that holds: the budget of the strategy, bisected. Plans that cost more than one
-// that holds are not run.
+// The first plan of the series that holds: the budget of the strategy, bisected. Plans that cost more than one that holds are
+// not run; nor are those that save less than half of what is wanted, unless they are the last. A solver makes each plan that is
+// looked at, so a series whose first plan of any use is too dear ends there.
 void PlanSearch::search(const PlanSeries& series) {
   size_t end = series.size();
-  if (best_) {
+  const int64_t wanted = (plain_.allocated - budget_).count;
+  if (best_ && end > 1) {
     const auto is_cheaper = [&](size_t plan) { return series.figures(plan).cost < best_->figures.again; };
-    size_t cheaper = 0;  // plan 0 costs nothing
+    size_t cheaper = series.first_that_saves(wanted / 2);
+    if (!is_cheaper(cheaper)) return;
     while (end - cheaper > 1) {
       const size_t middle = cheaper + (end - cheaper) / 2;
       (is_cheaper(middle) ? cheaper : end) = middle;
@@ -144,10 +147,9 @@ void PlanSearch::search(const PlanSeries& series) {
     gap_ = std::max(gap_, series.gap(plan));
     return holds(run(series.plan(plan)));
   };
-  // The last plan keeps least; that it has the smallest peak is only likely. Where it saves less than half of what is
-  // wanted, none before it holds.
+  // The last plan keeps least; that it has the smallest peak is only likely.
   size_t holding = end - 1, fails = 0;
-  if (2 * series.figures(holding).saved < (plain_.allocated - budget_).count) {
+  if (2 * series.figures(holding).saved < wanted) {
     try_plan(holding);
     return;
   }

@@ -108,7 +108,7 @@ def test_every_option_of_the_command_line_has_a_type():
 
     reports = {"help", "version", "json", "csv", "html", "timeline", "chrome-trace", "snapshot", "folded", "metrics", "dot",
                "svg", "compare", "markdown", "per-node", "granularity", "write-trace", "write-program", "depth", "sort", "top",
-               "width", "color", "columns", "models", "against", "baseline", "accept", "junit", "sarif"}
+               "width", "color", "columns", "models", "against", "baseline", "accept", "junit", "sarif", "all"}
     elsewhere = {"loss", "interpreter"}  # a parameter of each function; the Python that calls
     for command, kind in [("profile", _options.ProfileOptions), ("fit", _options.FitOptions), ("sweep", _options.SweepOptions),
                           ("check", _options.CheckOptions), ("run", _options.RunOptions)]:

@@ -28,6 +28,7 @@ constexpr NotChecked kNotChecked[] = {
     {"aten::_nnpack_spatial_convolution(*", "computes in float32 alone"},
     {"aten::mkldnn_rnn_layer(*", "newer than libtorch 1.13"},
     {"bitsandbytes::*", "kernels of another library than the framework"},
+    {"torchvision::*", "kernels of another library than the framework"},
     {"metaprof::*", "a compiler makes its kernel"},
     {"aten::lstm.input(*", "on the host it is mkldnn_rnn_layer"},
     {"aten::*_batch_norm_*legit*", "newer than libtorch 1.13; native_batch_norm is its formula"},

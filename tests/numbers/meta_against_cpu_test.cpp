@@ -16,6 +16,7 @@ namespace {
 // Where the operator does not run on libtorch 1.13's CPU.
 constexpr NotChecked kNoNumbers[] = {
     {"bitsandbytes::*", "kernels of another library than the framework"},
+    {"torchvision::*", "kernels of another library than the framework"},
     {"metaprof::*", "a compiler makes its kernel"},
     {"aten::*cudnn_*", "a library of the GPU; its operators have no kernel on the host"},
     {"aten::_thnn_fused_*", "a kernel of the GPU"},

@@ -178,6 +178,11 @@ TEST_F(OperatorPlansTest, ALimitKeepsLargeModulesWhole) {
   EXPECT_EQ(series->size(), 1u);
 }
 
+TEST_F(OperatorPlansTest, WithoutTimeForTheSolverThereAreNoPlans) {
+  EXPECT_EQ(operator_plans(four_blocks(), {.seconds = std::make_shared<double>(0)})->size(), 1u);
+  EXPECT_GT(operator_plans(four_blocks(), {.seconds = std::make_shared<double>(1)})->size(), 1u);
+}
+
 // All bytes of results stay, three quarters of them … none. Four blocks save 40 bytes for 28.
 TEST(KnapsackPlans, KeepTheDearestThatFit) {
   const ModuleTree tree = four_blocks();

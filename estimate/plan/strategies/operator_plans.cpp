@@ -122,9 +122,15 @@ class OperatorPlans : public PlanSeries {
     most_ = largest_savings();
   }
 
-  size_t size() const override { return most_ > 0 ? solved_.size() : 1; }
+  // Without time for the solver there are no plans.
+  size_t size() const override { return most_ > 0 && *limits_.seconds > 0 ? solved_.size() : 1; }
   PlanFigures figures(size_t plan) const override { return solved(plan).figures; }
   std::optional<double> gap(size_t plan) const override { return solved(plan).gap; }
+  size_t first_that_saves(int64_t bytes) const override {
+    size_t plan = 1;
+    while (plan + 1 < size() && savings_of(plan) < bytes) ++plan;
+    return plan;
+  }
   RecomputePlan plan(size_t plan) const override {
     if (plan == 0) return {};
     return Assignment(tree_, groups_, solved(plan).choices).plan();
@@ -200,11 +206,13 @@ class OperatorPlans : public PlanSeries {
 
   const Solved& solved(size_t plan) const {
     std::optional<Solved>& one = solved_.at(plan);
-    if (!one)
-      one = plan == 0
-                ? Solved()
-                : solve_for(most_ * static_cast<int64_t>(plan) / static_cast<int64_t>(solved_.size() - 1));
+    if (!one) one = plan == 0 ? Solved() : solve_for(savings_of(plan));
     return *one;
+  }
+
+  // What a plan has to save at least.
+  int64_t savings_of(size_t plan) const {
+    return most_ * static_cast<int64_t>(plan) / static_cast<int64_t>(solved_.size() - 1);
   }
 
   Solved solve_for(int64_t savings) const {

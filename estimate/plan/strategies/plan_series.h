@@ -52,6 +52,8 @@ class PlanSeries {
   /// Each plan costs no less than the one before it.
   virtual PlanFigures figures(size_t plan) const = 0;
   virtual RecomputePlan plan(size_t plan) const = 0;
+  /// A plan, not the first, before which none saves so many bytes, as far as the series knows without making plans.
+  virtual size_t first_that_saves(int64_t /*bytes*/) const { return 1; }
   /// By how much of its cost a plan may be dearer than the cheapest that saves as much, as a solver has proven it;
   /// 0: it is the cheapest. Nothing where there was no solver.
   virtual std::optional<double> gap(size_t /*plan*/) const { return std::nullopt; }
