@@ -237,6 +237,8 @@ struct Capture {
   std::map<std::string, std::string>
       environment;                  ///< of the process: variables that decide memory (with_environment)
   std::string workspaces = "auto";  ///< of cuDNN's plans: planned, or "none"
+  /// What ended the run before its first step was whole: "ImportError in forward of step 1"; empty: nothing did.
+  std::string unfinished;
   std::vector<Measured> measured;
   /// Of a module's steps, which have no device of their own: the options with which they were captured. Empty: a program's.
   std::map<std::string, std::string> module;

@@ -111,7 +111,7 @@ bool is_freed_later(const std::vector<RunPhase>& rows, size_t i, int64_t grown) 
 
 }  // namespace
 
-std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
+std::optional<StepGrowth> growth_by_step(const RecordedDevice& device, Bytes outside) {
   const std::vector<int64_t> ends = ends_of_steps(device);
   StepGrowth growth{.per_step = {even_growth(ends)},
                     .steps = std::ssize(ends) - int64_t{kWarmUp},
@@ -120,7 +120,8 @@ std::optional<StepGrowth> growth_by_step(const RecordedDevice& device) {
                     .op = {}};
   if (growth.per_step.count == 0) return std::nullopt;
   const RunPhase& now = device.phases.back();
-  const int64_t left = std::max<int64_t>(0, device.memory.count - now.numbers.reserved_bytes.peak);
+  const int64_t left =
+      std::max<int64_t>(0, device.memory.count - outside.count - now.numbers.reserved_bytes.peak);
   const int64_t more = left / growth.per_step.count;
   if (more >= kFarAway) return std::nullopt;
   growth.ends_at = std::ssize(ends) + more;

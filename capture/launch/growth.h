@@ -37,8 +37,8 @@ struct SteadySteps {
 
 /// Nothing: memory after a step is the same, or goes up and down, or grows so little that the device is full after a million
 /// steps and more. The first two steps are left out: they make what stays (gradients, the optimizer's state). In a program
-/// without an optimizer a step is a backward.
-std::optional<StepGrowth> growth_by_step(const RecordedDevice& device);
+/// without an optimizer a step is a backward. `outside`: of the device's memory, what lies outside the allocator.
+std::optional<StepGrowth> growth_by_step(const RecordedDevice& device, Bytes outside);
 
 /// Nothing: fewer than three steps follow the first two, or more is allocated after the later half of them than was after the first.
 std::optional<SteadySteps> steady_steps(const RecordedDevice& device);

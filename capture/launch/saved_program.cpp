@@ -74,6 +74,17 @@ std::vector<std::string> left_out(const RecordedDevice& device, const Capture& c
   return warnings;
 }
 
+// What ended the run before its first step was whole.
+std::string unfinished_by(const RecordedDevice& device, const Capture& capture, const std::string& ended) {
+  const bool in_first_step = capture.measured.empty() || capture.measured.back().step == 0;
+  if (!in_first_step) return "";
+  if (!ended.empty()) return ended;
+  if (device.out_of_memory.empty() || device.phases.empty()) return "";
+  const RecordedOutOfMemory& failed = device.out_of_memory.back();
+  const bool went_on = device.phases.back().phase != failed.phase && device.phases.back().phase != "after";
+  return went_on ? "" : fmt::format("out of memory in {} of step {}", failed.phase, failed.step + 1);
+}
+
 // Reads whose answers are not known: the saved steps are those that followed these answers.
 std::vector<std::string> unknown_reads(const std::vector<DataRead>& reads) {
   std::vector<std::string> warnings;
@@ -128,6 +139,7 @@ std::vector<std::pair<int, Program>> captured_programs(const std::vector<Recorde
         capture.environment.erase(name);
     capture.workspaces = options.workspaces;
     add_measurement(capture, process.devices[0]);
+    capture.unfinished = unfinished_by(process.devices[0], capture, ended);
     for (std::string& warning : left_out(process.devices[0], capture, ended))
       program.warnings.push_back(std::move(warning));
     for (std::string& warning : unknown_reads(process.devices[0].reads))

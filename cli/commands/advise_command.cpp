@@ -29,6 +29,7 @@ struct AdviseWords {
 
 int advise(const AdviseWords& words) {
   const Model model = read_model(words.model, words.run);
+  require_whole_step(model);
   print_warnings(warnings_of(model, words.run));
   const AdviceReport report = metaprof::advise(model, words.run);
   if (!words.json.empty()) write_result(words.json, advice_json(report));

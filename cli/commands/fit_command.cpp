@@ -37,6 +37,7 @@ int fit(const Command& command, const FitWords& words) {
   const FitOptions& options = words.options;
   check_fit_options(options);
   const Model model = read_model_for(options.grid, words.model);
+  require_whole_step(model);
   const std::vector<std::string> warnings = warnings_of(model, options.grid.common);
   print_warnings(warnings);
   FitReport report = [&] {

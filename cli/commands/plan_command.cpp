@@ -53,6 +53,7 @@ int plan(PlanWords words) {
   for (const auto& [option, file] : {std::pair("--svg", words.svg), std::pair("--html", words.html)})
     if (!file.empty() && !options.curve) fail("{} shows the curve of --pareto: give --pareto, too", option);
   const Model model = read_model(words.model, words.options.run);
+  require_whole_step(model);
   print_warnings(warnings_of(model, words.options.run));
   const CheckpointReport report = metaprof::plan(model, words.options);
   print_notes(report.notes);

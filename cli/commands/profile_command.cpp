@@ -128,6 +128,7 @@ int profile(const Command& command, const ProfileOptions& options) {
   (void)device_of(options.run);
   if (!options.run.framework.empty()) (void)framework_given(options.run);
   const Model model = read_model(options.model, options.run);
+  require_whole_step(model);
   const std::vector<std::string> warnings = warnings_of(model, options.run);
   print_warnings(warnings);
   if (model.is_trace()) {

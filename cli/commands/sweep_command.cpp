@@ -35,6 +35,7 @@ struct SweepWords {
 int sweep(const Command& command, const SweepWords& words) {
   check_epoch_options(command, words.epoch);
   const Model model = read_model_for(words.grid, words.model);
+  require_whole_step(model);
   const std::vector<std::string> warnings = warnings_of(model, words.grid.common);
   print_warnings(warnings);
   SweepReport report = [&] {

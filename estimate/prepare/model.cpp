@@ -291,6 +291,15 @@ Model read_model(const std::string& named, const RunOptions& options) {
   return model;
 }
 
+void require_whole_step(const Model& model) {
+  const auto& captured = model.program.captured;
+  if (captured && !captured->unfinished.empty())
+    fail(
+        "{}: the run was ended by {}, so what a whole step takes is not known: run it to the end of a step, "
+        "with more --memory if it ran out",
+        model.program.origin, captured->unfinished);
+}
+
 Model model_of(Program program) {
   Model model;
   model.name = program.name;

@@ -35,6 +35,9 @@ struct Model {
 /// `options`: those of the run, where there is one alone. A configuration is then built once, for its inputs.
 Model read_model(const std::string& model, const RunOptions& options = {});
 
+/// Error: the model is the saved program of a run that ended before its first step was whole. What a step takes is not known then.
+void require_whole_step(const Model& model);
+
 /// A program that was written in C++ (docs/how_to/nn.md), for estimate and its like.
 Model model_of(Program program);
 

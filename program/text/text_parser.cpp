@@ -135,6 +135,7 @@ class Parser {
     if (line.skip("memory")) capture.memory = line.integer("the device's memory in bytes");
     if (line.skip("alloc_conf")) capture.alloc_conf = line.word("settings of the allocator");
     if (line.skip("workspaces")) capture.workspaces = line.word("auto or none");
+    if (line.skip("unfinished")) capture.unfinished = line.word("what ended the run");
   }
   void parse_environment(ProgramLine& line) {
     if (!program_.captured) line.wrong("'environment' stands behind 'captured'");

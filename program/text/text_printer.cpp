@@ -71,6 +71,7 @@ class Printer {
     if (capture.memory != 0) where += fmt::format(" memory {}", capture.memory);
     if (!capture.alloc_conf.empty()) where += " alloc_conf " + quoted_text(capture.alloc_conf);
     if (capture.workspaces != "auto") where += " workspaces " + word_text(capture.workspaces);
+    if (!capture.unfinished.empty()) where += " unfinished " + quoted_text(capture.unfinished);
     line("captured torch {}{}", word_text(capture.torch), where);
     for (const auto& [name, value] : capture.environment)
       line("environment {} {}", word_text(name), quoted_text(value));

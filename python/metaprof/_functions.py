@@ -40,8 +40,13 @@ def run(torch: Any, made: Any, function: Callable[..., Any], args: tuple[Any, ..
         finish()
 
 
+MOST = 10_000  #: elements of a list or dictionary in which modules are looked for: a data set has more
+
+
 def _held(function: Any) -> list[Any]:
-    """What a function reaches by its variables, and those of the functions that it calls by name."""
+    """What a function reaches: by its variables, defaults and what they hold, and those of the functions that it calls by name."""
+    import torch
+
     found: list[Any] = []
     seen: set[int] = set()
     waiting = [function]
@@ -50,16 +55,54 @@ def _held(function: Any) -> list[Any]:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        if isinstance(one, functools.partial):
-            waiting += [one.func, *one.args, *one.keywords.values()]
-        elif inspect.ismethod(one):
-            waiting += [one.__func__, *vars(one.__self__).values()] if hasattr(one.__self__, "__dict__") else [one.__func__]
-        elif inspect.isfunction(one) and not one.__module__.startswith("torch"):
-            variables = inspect.getclosurevars(one)
-            waiting += [*variables.nonlocals.values(), *variables.globals.values()]
-        else:
+        if isinstance(one, (torch.nn.Module, torch.Tensor)) or is_optimizer(one):
             found.append(one)
+        else:
+            waiting += _held_by(one)
     return found
+
+
+def _held_by(one: Any) -> list[Any]:
+    if isinstance(one, functools.partial):
+        return [one.func, *one.args, *one.keywords.values()]
+    if inspect.ismethod(one):
+        return [one.__func__, one.__self__]
+    if inspect.isfunction(one):
+        return [] if str(one.__module__).startswith("torch") else _held_by_function(one)
+    if isinstance(one, dict):
+        return list(one.values()) if len(one) <= MOST else []
+    if isinstance(one, (list, tuple, set, frozenset)):
+        return list(one) if len(one) <= MOST else []
+    kind = one if isinstance(one, type) else type(one)
+    if inspect.ismodule(one) or str(kind.__module__).partition(".")[0] in ("builtins", "torch", "numpy"):
+        return []
+    slots = [name for base in kind.__mro__ for name in (base.__dict__.get("__slots__") or ())] if kind is type(one) else []
+    return [*getattr(one, "__dict__", {}).values(), *(vars(kind).values() if kind is not one else ()),
+            *(getattr(one, name) for name in slots if isinstance(name, str) and hasattr(one, name))]
+
+
+def _held_by_function(one: Any) -> list[Any]:
+    names = _names(one.__code__)
+    own = [value for name in names if (value := one.__globals__.get(name)) is not None]
+    cells = [cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)]
+    wrapped = [value for name, value in vars(one).items() if name == "__wrapped__"]
+    # Of a module of Python, what the function may ask it for: all of it may be a library.
+    files = [value for value in (*own, *cells) if inspect.ismodule(value) and value.__name__.partition(".")[0] != "torch"]
+    return [*own, *cells, *wrapped, *(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(),
+            *(value for file in files for name in names if (value := vars(file).get(name)) is not None)]
+
+
+def _names(code: Any) -> set[str]:
+    """Of variables and attributes, in functions within it, too."""
+    return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if inspect.iscode(inner)))
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
 
 
 def _outermost(modules: list[Any]) -> list[Any]:

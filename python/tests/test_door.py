@@ -244,6 +244,54 @@ def test_an_export_that_would_lose_something_is_refused(tmp_path):
     assert "apply" not in vars(torch.autograd.function._SingleLevelFunction)
 
 
+class Holds:
+    net = torch.nn.Linear(64, 64)
+
+
+class Slotted:
+    __slots__ = ("net",)
+
+    def __init__(self, net):
+        self.net = net
+
+
+NET = torch.nn.Linear(64, 64)
+TABLE, SLOTTED, FORWARD = {"nets": [NET]}, Slotted(NET), NET.forward
+
+
+def in_defaults(x, net=NET, *, other=NET):
+    net(x).mean().backward()
+
+
+def in_a_table(x):
+    TABLE["nets"][0](x).mean().backward()
+
+
+def in_a_class(x):
+    Holds.net(x).mean().backward()
+
+
+def in_slots(x):
+    SLOTTED.net(x).mean().backward()
+
+
+def of_a_method(x):
+    FORWARD(x).mean().backward()
+
+
+def in_a_lambda(x):
+    (lambda y: NET(y))(x).mean().backward()
+
+
+def test_a_function_reaches_the_modules_that_it_uses():
+    def plainly(x):
+        NET(x).mean().backward()
+
+    expected = metaprof.profile(plainly, (X,)).peak.allocated
+    for function in (in_defaults, in_a_table, in_a_class, in_slots, of_a_method, in_a_lambda):
+        assert metaprof.profile(function, (X,)).peak.allocated == expected, function
+
+
 def test_an_export_has_the_variables_of_functions_that_forward_calls(tmp_path):
     class Mixed(torch.nn.Module):
         def __init__(self):

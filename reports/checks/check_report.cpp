@@ -15,6 +15,11 @@
 namespace metaprof {
 namespace {
 
+bool is_equal(const CheckResult& result) {
+  return result.phases > 0 && result.exact_phases == result.phases &&
+         result.exact_reserved_phases == result.phases;
+}
+
 using Json = nlohmann::ordered_json;
 
 template <class T>
@@ -163,7 +168,8 @@ std::string tables_text(const CheckReport& report) {
     text += "\n" + phase_table_text(table);
     for (const CheckResult* result : table)
       if (result->first_difference)
-        text += fmt::format("{}: the first request that differs: {}\n", result->id,
+        text += fmt::format("{}: {}the first request that differs: {}\n", result->id,
+                            is_equal(*result) ? "every phase is equal, in another order of requests; " : "",
                             difference_text(*result->first_difference));
     text += workspaces_text(*table[0]);
   }

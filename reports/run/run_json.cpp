@@ -82,7 +82,7 @@ Json models_json(const std::vector<RecordedModel>& models) {
 
 Json growth_json(const RankRun& rank) {
   const RecordedDevice& device = rank.recorded;
-  const auto steps = growth_by_step(device);
+  const auto steps = growth_by_step(device, rank.outside);
   const auto calls = growth_by_call(device);
   if (!steps && !calls) return nullptr;
   Json json = {{"bytes_per_step", nullptr},

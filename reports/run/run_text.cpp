@@ -287,13 +287,14 @@ std::string growth(const RankRun& rank) {
             ? "What they return stays on the device: keep numbers, or move the outputs to the host (.cpu())"
             : "What they keep for a backward is still referenced: run them under torch.no_grad(), or keep "
               "numbers (loss.item()) instead of tensors");
-  if (const auto steps = growth_by_step(rank.recorded))
+  if (const auto steps = growth_by_step(rank.recorded, rank.outside))
     text += fmt::format(
-        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}{}. This device is full "
-        "at step {}\n",
-        steps->steps, human_bytes(steps->per_step.count),
+        "\nMemory grows: each of {} steps leaves {} more that no later step frees{}{}{}{}\n", steps->steps,
+        human_bytes(steps->per_step.count),
         steps->op.empty() ? "" : fmt::format(", made by {}", shown(steps->op, kMostCharactersOfName)),
-        at(steps->line), held(steps->held_by), steps->ends_at);
+        at(steps->line), held(steps->held_by),
+        rank.recorded.out_of_memory.empty() ? fmt::format(". This device is full at step {}", steps->ends_at)
+                                            : "");
   if (const auto steady = steady_steps(rank.recorded); text.empty() && steady) {
     const bool same = steady->least == steady->most;
     text += fmt::format("\nMemory does not grow: {}{} are allocated after each of steps {} to {}\n",

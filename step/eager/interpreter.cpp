@@ -197,10 +197,9 @@ void Interpreter::refuse_assumed(const GraphNode& node) const {
 
 void Interpreter::explain(const Error& error) const {
   if (!program_.resizing.empty())
-    fail(
-        "{}; a number in the export does not follow the new sizes of the inputs: export the model with "
-        "dynamic_shapes",
-        error.what());
+    fail("{}; a number in the {} does not follow the new sizes of the inputs: {}", error.what(),
+         program_.captured ? "program" : "export",
+         program_.captured ? "run the program with these sizes" : "export the model with dynamic_shapes");
   if (options_.dtype != DType::f32)
     fail(
         "{}; the source may branch on the dtype, and the export has the branch of fp32: export the model "

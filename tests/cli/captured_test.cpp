@@ -170,6 +170,27 @@ TEST(CapturedProgram, ConvolutionsWithoutCudnnAreEqualToTheirRun) {
   EXPECT_EQ(summary["peak_reserved_error"], 0.0) << summary;
 }
 
+// A run that ended in its first step has no step that other options could change.
+TEST(CapturedProgram, OfARunWithoutAWholeStepIsRefused) {
+  const std::string file = testing::TempDir() + "unfinished.mp";
+  const std::string edit =
+      "gzip -dc tests/data/captured/policy.mp | sed '/^captured torch/s/$/ unfinished \"ValueError in "
+      "forward of "
+      "step 1\"/' > " +
+      file;
+  ASSERT_EQ(std::system(edit.c_str()), 0);
+  for (const std::string command : {"profile", "fit", "sweep", "advise", "plan"}) {
+    const Outcome outcome = run_program(command + " " + file + (command == "plan" ? " --budget 50%" : ""));
+    EXPECT_EQ(outcome.exit_code, 2) << command << outcome.out;
+    EXPECT_EQ(outcome.err, "metaprof: " + file +
+                               ": the run was ended by ValueError in forward of step 1, so what a whole step "
+                               "takes is not known: run "
+                               "it to the end of a step, with more --memory if it ran out\n")
+        << command;
+  }
+  EXPECT_EQ(run_program("check " + file).exit_code, 0);
+}
+
 // torchvision's operators for regions and shifted places, in fp32 and under autocast (tests/data/captured/vision_operators.py).
 TEST(CapturedProgram, OperatorsOfDetectorsAreEqualToTheirRuns) {
   for (const std::string name : {"vision_operators", "vision_operators_amp"}) {

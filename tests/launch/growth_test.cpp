@@ -29,15 +29,17 @@ RecordedDevice steps(const std::vector<int64_t>& ends) {
 }
 
 TEST(Growth, OfEachStepIsTold) {
-  const auto growth = growth_by_step(steps({100, 150, 250, 350, 450, 550}));
+  const auto growth = growth_by_step(steps({100, 150, 250, 350, 450, 550}), Bytes());
   ASSERT_TRUE(growth);
   EXPECT_EQ(growth->per_step.count, 100);
   EXPECT_EQ(growth->steps, 4);
   EXPECT_EQ(growth->ends_at, 6 + (100'000 - 750) / 100);
+  EXPECT_EQ(growth_by_step(steps({100, 150, 250, 350, 450, 550}), Bytes{40'000})->ends_at,
+            6 + (60'000 - 750) / 100);
   // A last step that was cut off before its end does not count.
   RecordedDevice cut = steps({100, 150, 250, 350, 450, 550});
   cut.phases.push_back(row("forward", 6, 9000));
-  EXPECT_EQ(growth_by_step(cut)->steps, 4);
+  EXPECT_EQ(growth_by_step(cut, Bytes())->steps, 4);
 }
 
 TEST(Growth, WhatStaysOrVariesIsNone) {
@@ -48,14 +50,14 @@ TEST(Growth, WhatStaysOrVariesIsNone) {
            {100, 150, 250, 200, 300, 400},  // up and down
            {100, 150, 160, 260, 560, 570},  // follows the data
            {100}})
-    EXPECT_FALSE(growth_by_step(steps(ends)));
+    EXPECT_FALSE(growth_by_step(steps(ends), Bytes()));
 }
 
 TEST(Growth, ThatEndsAfterAMillionStepsIsNone) {
   RecordedDevice device = steps({100, 150, 151, 152, 153, 154});
-  EXPECT_TRUE(growth_by_step(device));
+  EXPECT_TRUE(growth_by_step(device, Bytes()));
   device.memory = {2'000'000};
-  EXPECT_FALSE(growth_by_step(device));
+  EXPECT_FALSE(growth_by_step(device, Bytes()));
 }
 
 TEST(Growth, TheLineThatMadeWhatIsLeftIsNamed) {
@@ -76,7 +78,7 @@ TEST(Growth, TheLineThatMadeWhatIsLeftIsNamed) {
     trace.events.push_back({.kind = Event::Kind::free, .id = freed});
   }
   device.trace = std::move(trace);
-  EXPECT_EQ(growth_by_step(device)->line, "train.py:9");
+  EXPECT_EQ(growth_by_step(device, Bytes())->line, "train.py:9");
 }
 
 // Twenty validation batches without no_grad.
@@ -108,7 +110,7 @@ TEST(Growth, OfAProgramWithoutAnOptimizerIsThatOfItsBackwards) {
     device.phases.push_back(row("forward", 0, end + 50));
     device.phases.push_back(row("backward", 0, end));
   }
-  EXPECT_EQ(growth_by_step(device)->per_step.count, 100);
+  EXPECT_EQ(growth_by_step(device, Bytes())->per_step.count, 100);
 }
 
 TEST(Growth, ResultsThatAreGatheredAndFreedLaterCountAtThePeakAlone) {
