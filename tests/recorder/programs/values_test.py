@@ -102,6 +102,16 @@ class NotKnownTest(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             self.assertIn("0.5", run.stdout)
 
+    def test_checks_of_torch_pass_also_while_the_program_is_saved(self):
+        text = ("import torch\nlogits = torch.empty(4, 3, device='cuda') * 2\nd = torch.distributions.Categorical(logits=logits)\n"
+                "print(d.log_prob(d.sample()).shape)\n")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "program.py")
+            program.write_text(text)
+            for words in ([], ["--save", pathlib.Path(folder, "program.mp")]):
+                run = subprocess.run([METAPROF, "run", *words, "--", PYTHON, program], capture_output=True, text=True)
+                self.assertIn("torch.Size([4])", run.stdout, run.stderr)
+
     def test_a_mask_of_unknown_numbers_has_no_element_set_or_all(self):
         text = ("import torch\nnumbers = torch.empty(6, 4, device='cuda')\nmask = numbers[:, 0] > 0\n"
                 "print(len(numbers[mask]), len(mask.nonzero()), len(numbers.masked_select(mask[:, None])), len(numbers.sum(1).unique()))\n"

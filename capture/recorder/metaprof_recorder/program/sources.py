@@ -12,6 +12,7 @@ class Sources:
         self._libraries = tuple({paths["stdlib"] + "/", paths["platstdlib"] + "/", paths["purelib"] + "/", paths["platlib"] + "/", torch_folder + "/"})
         self._torch = torch_folder + "/"
         self._own = FOLDER
+        self._calls = self._torch + "_ops.py"
         self._cache = {}
 
     def kind(self, filename):
@@ -97,9 +98,9 @@ class Sources:
                 return
 
     def asking(self):
-        """The innermost frame that is not the recorder's; torch's own may be."""
+        """The innermost frame that is not the recorder's; torch's own may be, but not that by which the recorder passes a call on."""
         frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(self._own):
+        while frame is not None and frame.f_code.co_filename.startswith((self._own, self._calls)):
             frame = frame.f_back
         return frame
 
