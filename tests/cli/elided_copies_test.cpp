@@ -1,6 +1,8 @@
 // Exports from the CPU and from meta of models whose source copies tensors on a GPU that are contiguous elsewhere
 // (tests/data/elided_copies, by tools/record/attention_programs.py with PyTorch 2.11 on the emulated device), against what they took.
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -18,7 +20,7 @@ TEST(ElidedCopies, AreMadeAsOnTheDevice) {
     if (file.path().extension() != ".json") continue;
     const std::string name = file.path().stem();
     for (const std::string device : {"cpu", "meta"}) {
-      const std::string model = "tests/data/elided_copies/" + name + "." + device + ".pt2";
+      const std::string model = fmt::format("tests/data/elided_copies/{}.{}.pt2", name, device);
       const Outcome check = run_program("check " + model + " --against " + file.path().string() +
                                         " --tolerance 0% --workspaces none");
       const bool is_equal =
@@ -40,7 +42,7 @@ TEST(ElidedCopies, AreInGraphs) {
 }
 
 std::string program_with_a_view(const std::string& attributes) {
-  const std::string file = testing::TempDir() + "view.mp";
+  std::string file = testing::TempDir() + "view.mp";
   std::ofstream(file) << "metaprof program 1\nparameter x = %x: f32[4,6] grad\n"
                          "%t: f32[6,4] = aten::t(%x)\n%y: f32[24] = aten::view(%t, [24])"
                       << attributes << "\n%z: f32[] = aten::sum(%y)\nloss = %z\n";

@@ -1,6 +1,7 @@
 // Options of optimizers ("adam-amsgrad-maximize"): what steps take, against the framework's own on the emulated device
 // (tests/data/optimizers, by tools/record/record_optimizers.py with PyTorch 2.11), and which words there are.
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,7 +101,7 @@ TEST(Optimizers, EachTakesTheDocumentedEndings) {
     for (const std::string& name : words_of(line.substr(2, middle - 2)))
       for (const std::string& ending : words_of(line.substr(middle + 3, line.size() - middle - 5))) {
         const Outcome outcome =
-            run_program("profile " + std::string(kModel) + " --workspaces none --optimizer " + name + ending);
+            run_program(fmt::format("profile {} --workspaces none --optimizer {}{}", kModel, name, ending));
         EXPECT_EQ(outcome.err.find("is not one of"), std::string::npos) << outcome.err;
         ++optimizers;
       }
