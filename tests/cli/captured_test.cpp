@@ -179,8 +179,8 @@ TEST(CapturedProgram, OfARunWithoutAWholeStepIsRefused) {
       "step 1\"/' > " +
       file;
   ASSERT_EQ(std::system(edit.c_str()), 0);
-  for (const std::string command : {"profile", "fit", "sweep", "advise", "plan"}) {
-    const Outcome outcome = run_program(command + " " + file + (command == "plan" ? " --budget 50%" : ""));
+  for (const std::string command : {"profile ", "fit ", "sweep ", "advise ", "plan --budget 50% "}) {
+    const Outcome outcome = run_program(command + file);
     EXPECT_EQ(outcome.exit_code, 2) << command << outcome.out;
     EXPECT_EQ(outcome.err, "metaprof: " + file +
                                ": the run was ended by ValueError in forward of step 1, so what a whole step "
