@@ -164,6 +164,7 @@ void Interpreter::run_call(const Code& code, const Instruction& instruction, Val
 
 // Of `aten::view`, whose arguments are the tensor and its sizes.
 void Interpreter::copy_to_view(std::span<Value> given) const {
+  if (!given[0].is_tensor() || !given[0].tensor().defined()) return;  // the dispatcher refuses it
   const Tensor& self = given[0].tensor();
   Sizes strides;
   if (!view_strides(self.sizes(), self.strides(), infer_size(given[1].integers(), self.numel()), strides))
