@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import Any, Callable, Mapping
@@ -44,52 +45,73 @@ MOST = 10_000  #: elements of a list or dictionary in which modules are looked f
 
 
 def _held(function: Any) -> list[Any]:
-    """What a function reaches: by its variables, defaults and what they hold, and those of the functions that it calls by name."""
-    import torch
+    """What a function reaches: by its variables and defaults, what they hold, and the functions that it calls by name."""
+    return _Reach().of(function)
 
-    found: list[Any] = []
-    seen: set[int] = set()
-    waiting = [function]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, (torch.nn.Module, torch.Tensor)) or is_optimizer(one):
-            found.append(one)
-        else:
-            waiting += _held_by(one)
+
+class _Reach:
+    """Follows objects from one to the next. Of a class or a file of Python, only what is asked for by name somewhere counts: another method may
+    train another model."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()   # of variables and attributes, in the functions that were found
+        self._spaces: list[Any] = []    # classes and files that were found
+        self._seen: set[int] = set()
+
+    def of(self, function: Any) -> list[Any]:
+        import torch
+
+        found: list[Any] = []
+        waiting = [function]
+        while waiting:
+            while waiting:
+                one = waiting.pop()
+                if id(one) in self._seen:
+                    continue
+                self._seen.add(id(one))
+                if isinstance(one, (torch.nn.Module, torch.Tensor)) or is_optimizer(one):
+                    found.append(one)
+                else:
+                    waiting += self._held_by(one)
+            named = [vars(space).get(name) for space in self._spaces for name in self._names if name in vars(space)]
+            waiting = [one for one in named if id(one) not in self._seen]
+        return found
+
+    def _held_by(self, one: Any) -> list[Any]:
+        if isinstance(one, functools.partial):
+            return [one.func, *one.args, *one.keywords.values()]
+        if inspect.ismethod(one):
+            return [one.__func__, one.__self__]
+        if isinstance(one, (staticmethod, classmethod)):
+            return [one.__func__]
+        if inspect.isfunction(one):
+            return [] if str(one.__module__).startswith("torch") else self._held_by_function(one)
+        if isinstance(one, (list, tuple, set, frozenset, dict)):
+            return list(one.values() if isinstance(one, dict) else one) if len(one) <= MOST else []
+        if inspect.ismodule(one):
+            self._spaces += [one] if one.__name__.partition(".")[0] != "torch" else []
+            return []
+        kind = one if isinstance(one, type) else type(one)
+        if kind.__module__.partition(".")[0] in ("builtins", "torch"):
+            return []
+        self._spaces += [base for base in kind.__mro__ if base is not object]
+        return [] if one is kind else _attributes(one)
+
+    def _held_by_function(self, one: Any) -> list[Any]:
+        names = _names(one.__code__)
+        self._names |= names
+        return [*(one.__globals__[name] for name in names if name in one.__globals__),
+                *(cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)),
+                *(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), getattr(one, "__wrapped__", None)]
+
+
+def _attributes(one: Any) -> list[Any]:
+    """Of an object itself, in its dictionary or its slots."""
+    found = list(getattr(one, "__dict__", {}).values())
+    for slot in (value for base in type(one).__mro__ for value in vars(base).values() if inspect.ismemberdescriptor(value)):
+        with contextlib.suppress(AttributeError):  # nothing is in it yet
+            found.append(slot.__get__(one))
     return found
-
-
-def _held_by(one: Any) -> list[Any]:
-    if isinstance(one, functools.partial):
-        return [one.func, *one.args, *one.keywords.values()]
-    if inspect.ismethod(one):
-        return [one.__func__, one.__self__]
-    if inspect.isfunction(one):
-        return [] if str(one.__module__).startswith("torch") else _held_by_function(one)
-    if isinstance(one, dict):
-        return list(one.values()) if len(one) <= MOST else []
-    if isinstance(one, (list, tuple, set, frozenset)):
-        return list(one) if len(one) <= MOST else []
-    kind = one if isinstance(one, type) else type(one)
-    if inspect.ismodule(one) or str(kind.__module__).partition(".")[0] in ("builtins", "torch", "numpy"):
-        return []
-    slots = [name for base in kind.__mro__ for name in (base.__dict__.get("__slots__") or ())] if kind is type(one) else []
-    return [*getattr(one, "__dict__", {}).values(), *(vars(kind).values() if kind is not one else ()),
-            *(getattr(one, name) for name in slots if isinstance(name, str) and hasattr(one, name))]
-
-
-def _held_by_function(one: Any) -> list[Any]:
-    names = _names(one.__code__)
-    own = [value for name in names if (value := one.__globals__.get(name)) is not None]
-    cells = [cell.cell_contents for cell in one.__closure__ or () if _is_set(cell)]
-    wrapped = [value for name, value in vars(one).items() if name == "__wrapped__"]
-    # Of a module of Python, what the function may ask it for: all of it may be a library.
-    files = [value for value in (*own, *cells) if inspect.ismodule(value) and value.__name__.partition(".")[0] != "torch"]
-    return [*own, *cells, *wrapped, *(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(),
-            *(value for file in files for name in names if (value := vars(file).get(name)) is not None)]
 
 
 def _names(code: Any) -> set[str]:

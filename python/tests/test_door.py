@@ -292,6 +292,26 @@ def test_a_function_reaches_the_modules_that_it_uses():
         assert metaprof.profile(function, (X,)).peak.allocated == expected, function
 
 
+class TwoModels:
+    other = torch.nn.Linear(4096, 4096)
+
+    def one_step(self, x):
+        self.loss(x).backward()
+
+    def loss(self, x):
+        return NET(x).mean()
+
+    def other_step(self, x):
+        self.other(x).mean().backward()
+
+
+def test_a_method_reaches_what_it_uses_and_not_what_other_methods_use():
+    def plainly(x):
+        NET(x).mean().backward()
+
+    assert metaprof.profile(TwoModels().one_step, (X,)).peak.allocated == metaprof.profile(plainly, (X,)).peak.allocated
+
+
 def test_an_export_has_the_variables_of_functions_that_forward_calls(tmp_path):
     class Mixed(torch.nn.Module):
         def __init__(self):
