@@ -74,10 +74,12 @@ std::vector<std::string> left_out(const RecordedDevice& device, const Capture& c
   return warnings;
 }
 
-// What ended the run before its first step was whole.
+// What ended the run before its first step was whole. Only what follows the optimizer's update says that this was over.
 std::string unfinished_by(const RecordedDevice& device, const Capture& capture, const std::string& ended) {
-  const bool in_first_step = capture.measured.empty() || capture.measured.back().step == 0;
-  if (!in_first_step) return "";
+  const auto& measured = capture.measured;
+  const auto update = std::ranges::find(measured, "optimizer", &Capture::Measured::phase);
+  const bool goes_on = update != measured.end() && update + 1 != measured.end();
+  if (goes_on || (!measured.empty() && measured.back().step > 0)) return "";
   if (!ended.empty()) return ended;
   if (device.out_of_memory.empty() || device.phases.empty()) return "";
   const RecordedOutOfMemory& failed = device.out_of_memory.back();

@@ -600,6 +600,25 @@ TEST_F(RecordingTest, ASavedProgramSaysWhichReadsAreUnknown) {
                 "data may lead to other steps"}));
 }
 
+TEST_F(RecordingTest, ASavedProgramSaysWhatEndedItsFirstStep) {
+  const std::string setup = phase("setup", 0, 1, 1), forward = phase("forward", 0, 2, 2),
+                    update = phase("optimizer", 0, 3, 3);
+  write("p.mp", "metaprof program 1\ncaptured torch 2.11.0 device h200 memory 1000\n");
+  LaunchOptions options;
+  options.save = "step.mp";
+  for (const auto& [rows, unfinished] : std::vector<std::pair<std::string, std::string>>{
+           {setup + forward, "ValueError in forward of step 1"},
+           {setup + forward + update, "ValueError in forward of step 1"},  // it may have ended in the update
+           {setup + forward + update + phase("zero_grad", 0, 1, 1), ""},
+           {setup + forward + phase("forward", 1, 2, 2), ""}}) {
+    write("process-7.jsonl",
+          kProcess + kTorch + kDevice + rows + R"({"row": "program", "file": "p.mp"})" + "\n");
+    const auto programs =
+        captured_programs(read_processes(folder_), options, "ValueError in forward of step 1");
+    EXPECT_EQ(programs.at(0).second.captured->unfinished, unfinished) << rows;
+  }
+}
+
 TEST_F(RecordingTest, CostsAreThoseOfTheRanksOwnProgram) {
   write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6));
   const RunReport found = report();
