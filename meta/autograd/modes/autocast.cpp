@@ -85,6 +85,13 @@ Autocast rule_on_cpu(Call& call) {
 
 }  // namespace
 
+void cast_arguments(Call& call, std::initializer_list<Name> names, DType to) {
+  for (Name name : names) {
+    Value& value = call.arguments[call.index_of(name)];
+    value = Value(cached_cast(call.session, value.tensor(), to));
+  }
+}
+
 void autocast_layer(Call& call) {
   Session& session = call.session;
   if (!session.modes.autocast) return call.next();

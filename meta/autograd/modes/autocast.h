@@ -3,6 +3,7 @@
 // until the outermost region ends (aten/src/ATen/autocast_mode.h, 2.11). On the CPU the rules are others
 // (autocast_on_cpu.h).
 
+#include <initializer_list>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,9 @@ class AutocastRegion {
 
 /// The tensor in this type: itself, the kept cast of a parameter, or a new cast.
 Tensor cached_cast(Session& session, const Tensor& tensor, DType to);
+
+/// Casts these arguments of a call, in this order, each as cached_cast does.
+void cast_arguments(Call& call, std::initializer_list<Name> names, DType to);
 
 void autocast_layer(Call& call);
 

@@ -78,10 +78,7 @@ void flex_cuda(Call& c) {
 
 // Query, key and value alone (flex_attention_autocast_cuda).
 void flex_cast(Call& c) {
-  for (Name name : {Name("query"), Name("key"), Name("value")}) {
-    Value& value = c.arguments[c.index_of(name)];
-    value = Value(cached_cast(c.session, value.tensor(), c.session.modes.autocast_dtype));
-  }
+  cast_arguments(c, {"query", "key", "value"}, c.session.modes.autocast_dtype);
   c.next();
 }
 

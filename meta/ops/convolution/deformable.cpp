@@ -145,10 +145,8 @@ Gradients gradients(Backward& b) {
 // It computes in 32 bits and gives back the image's type (torchvision/csrc/ops/autocast/deform_conv2d_kernel.cpp).
 void in_fp32(Call& c) {
   const DType dtype = c.tensor("input").dtype();
-  for (size_t i = 5; i-- > 0;) {  // arguments of one C++ call, the last first
-    Value& value = c.arguments[i];
-    value = Value(cached_cast(c.session, value.tensor(), DType::f32));
-  }
+  // Of one C++ call, the last argument first.
+  cast_arguments(c, {"bias", "mask", "offset", "weight", "input"}, DType::f32);
   c.next();
   c.results[0] = Value(to(c.result_tensor(), dtype));
 }

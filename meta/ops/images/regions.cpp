@@ -72,10 +72,7 @@ void gradient_cuda(Call& c, std::initializer_list<Name> contiguous) {
 // results goes before they are converted, as they have a statement of their own.
 void in_fp32(Call& c) {
   const DType dtype = c.tensor("input").dtype();
-  for (Name name : {Name("rois"), Name("input")}) {  // arguments of one C++ call, the last first
-    Value& value = c.arguments[c.index_of(name)];
-    value = Value(cached_cast(c.session, value.tensor(), DType::f32));
-  }
+  cast_arguments(c, {"rois", "input"}, DType::f32);  // of one C++ call, the last argument first
   c.next();
   if (c.results.size() > 1)
     for (Name name : {Name("input"), Name("rois")}) c.arguments[c.index_of(name)] = Value();
