@@ -7,6 +7,13 @@ import subprocess
 STATISTICS = ("allocated_bytes", "requested_bytes", "reserved_bytes")
 
 
+def lines_left(models, out, only):
+    """Lines of a list of models (library_models.txt) that have the word `only`, and no row in the table `out` yet."""
+    done = {row[0] for row in csv.reader(open(out))} if out.exists() else set()
+    lines = [line.strip() for line in open(models) if line.strip() and not line.startswith("#")]
+    return [line for line in lines if line not in done and only in line]
+
+
 def run(metaprof, options, command, work, count):
     """Runs a command that makes `count` processes, one after the other. For each its phases (None: it had none) and its program's file."""
     report, program = work / "run.json", work / "all.mp"

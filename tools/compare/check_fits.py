@@ -16,6 +16,8 @@ import subprocess
 import sys
 import time
 
+import captures
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "record"))  # what trains the models
 
@@ -68,13 +70,9 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--device", default="t4")
     options = parser.parse_args()
-    done = {row[0] for row in csv.reader(open(options.out))} if options.out.exists() else set()
-    lines = [line.strip() for line in open(options.list) if line.strip() and not line.startswith("#")]
     work = pathlib.Path(f"{options.out}.d")
     work.mkdir(exist_ok=True)
-    for line in lines:
-        if line in done or options.only not in line:
-            continue
+    for line in captures.lines_left(options.list, options.out, options.only):
         row = row_of(options, line, work)
         with options.out.open("a") as out:
             csv.writer(out).writerow([line, *row])

@@ -15,6 +15,8 @@ import re
 import subprocess
 import sys
 
+import captures
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -42,9 +44,7 @@ def main():
     parser.add_argument("--together", type=int, default=12)
     parser.add_argument("--device", default="h200")
     options = parser.parse_args()
-    done = {row[0] for row in csv.reader(open(options.out))} if options.out.exists() else set()
-    lines = [line.strip() for line in open(options.list) if line.strip() and not line.startswith("#")]
-    lines = [line for line in lines if line not in done and options.only in line]
+    lines = captures.lines_left(options.list, options.out, options.only)
     work = pathlib.Path(f"{options.out}.d")
     work.mkdir(exist_ok=True)
     while lines:

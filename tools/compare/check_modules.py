@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import captures
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "record"))  # what trains the models
 QUANTITIES = ("allocated_bytes", "reserved_bytes")
@@ -123,9 +125,7 @@ def main():
     parser.add_argument("--together", type=int, default=8)
     parser.add_argument("--device", default="h200")
     options = parser.parse_args()
-    done = {row[0] for row in csv.reader(open(options.out))} if options.out.exists() else set()
-    lines = [line.strip() for line in open(options.list) if line.strip() and not line.startswith("#")]
-    lines = [line for line in lines if line not in done and options.only in line]
+    lines = captures.lines_left(options.list, options.out, options.only)
     work = pathlib.Path(f"{options.out}.d")
     work.mkdir(exist_ok=True)
     lines.sort(key=uses_the_device)
