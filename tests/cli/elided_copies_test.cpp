@@ -58,6 +58,17 @@ TEST(ElidedCopies, WithoutTheirSourceAreRefused) {
   EXPECT_EQ(run_program("profile " + program_with_a_view(" copies_to_view")).exit_code, 0);
 }
 
+TEST(ElidedCopies, OfNoTensorAreRefused) {
+  const std::string file = testing::TempDir() + "no_tensor.mp";
+  std::ofstream(file) << "metaprof program 1\nparameter x = %x: f32[4,6] grad\n%y: f32[24] = "
+                         "aten::view(None, [24]) copies_to_view\n"
+                         "%z: f32[] = aten::sum(%x)\nloss = %z\n";
+  const Outcome profile = run_program("profile " + file);
+  EXPECT_EQ(profile.exit_code, 2);
+  EXPECT_NE(profile.err.find("aten::view: no tensor is known for the argument 'self'"), std::string::npos)
+      << profile.err;
+}
+
 TEST(ElidedCopies, AreOfViewsAlone) {
   const std::string file = testing::TempDir() + "copies.mp";
   std::ofstream(file)
