@@ -15,12 +15,13 @@
 namespace metaprof {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+// In every phase.
 bool is_equal(const CheckResult& result) {
   return result.phases > 0 && result.exact_phases == result.phases &&
          result.exact_reserved_phases == result.phases;
 }
-
-using Json = nlohmann::ordered_json;
 
 template <class T>
 Json or_null(const std::optional<T>& value) {

@@ -206,9 +206,7 @@ std::string reads(const RankRun& rank, bool brief) {
     text += fmt::format("{} more are not shown (--all)\n", all.size() - listed.size());
   if (std::ranges::any_of(all, [](const DataRead& read) { return read.source == "unknown"; }))
     text +=
-        "unknown answers are 0, so an unknown mask has no element set: --assume all runs the program with "
-        "all "
-        "of them set\n";
+        "unknown answers are 0: an unknown mask has no element set (--assume all: it has all of them set)\n";
   return text;
 }
 

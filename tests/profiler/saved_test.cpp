@@ -8,7 +8,7 @@
 namespace metaprof {
 namespace {
 
-// As a recording has it: what backward lets go of is written where it begins.
+// As a recording has it: what backward frees is written where it begins.
 TEST(Saved, WhatIsKeptForABackwardAfterZeroGrad) {
   const Trace trace = parse_trace(
       "# phase forward step 0\n> aten::mul\n+ 1 1024 activation\n< f32[256]@1\n"

@@ -110,7 +110,7 @@ class TraceTest(unittest.TestCase):
             events.give(given + 1, 64)
             events.end()
             events.take(given + 2, 32, hook)
-            events.begin("aten::relu", sequence=9)  # computed again, for a graph
+            events.begin("aten::relu", sequence=9)  # recomputed, for a graph
             events.take(given + 3, 16, USER[1:])
             events.end()
             if node == "Second":

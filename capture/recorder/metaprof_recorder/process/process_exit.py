@@ -44,7 +44,7 @@ def skip_destructors():
 def _at_exit(recorder):
     if not recorder.ending_lock.acquire(blocking=False):
         threading.Event().wait()  # another thread writes, and ends the process when it has
-    if hasattr(sys, "last_value") and type(sys.last_value).__name__ != "OutOfMemoryError" and recorder.reads.last_unknown:
+    if hasattr(sys, "last_value") and not isinstance(sys.last_value, recorder.torch.OutOfMemoryError) and recorder.reads.last_unknown:
         recorder.output.write("note", text="the program ended with an exception after it had read a value that is not known, at "
                               f"{recorder.reads.last_unknown}: try --assume {recorder.reads.last_unknown}=N")
     _tell_exception(recorder)
