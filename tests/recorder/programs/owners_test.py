@@ -1,6 +1,6 @@
 """At the peak of the programs of owners.py the variables that their source names hold the memory; hardly a byte has no owner.
 
-METAPROF_TORCH_PYTHON is a Python with PyTorch; without it the test is skipped, and says so. METAPROF_PROGRAM is a part of the names of those that are run.
+METAPROF_TORCH_PYTHON is a Python with PyTorch; without it the test is skipped, and says so. METAPROF_ONLY is a part of the names of those that are run.
 """
 import ast
 import concurrent.futures
@@ -41,7 +41,7 @@ def peak_of(name):
 @unittest.skipUnless(PYTHON, "METAPROF_TORCH_PYTHON names no Python with PyTorch")
 class OwnersTest(unittest.TestCase):
     def test_every_byte_has_an_owner(self):
-        programs = {name: owners for name, owners in expected().items() if os.environ.get("METAPROF_PROGRAM", "") in name}
+        programs = {name: owners for name, owners in expected().items() if os.environ.get("METAPROF_ONLY", "") in name}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             peaks = dict(zip(programs, pool.map(peak_of, programs)))
         for name, owners in programs.items():

@@ -1,6 +1,6 @@
 """How a program under `metaprof run` is tested: what is said, the exit status, and that nothing is left running.
 
-METAPROF is the program (by default the one of the release build); METAPROF_PROGRAM a part of the names of those that are run.
+METAPROF is the program (by default the one of the release build); METAPROF_ONLY a part of the names of those that are run.
 """
 import os
 import pathlib
@@ -30,7 +30,7 @@ class ProgramsTest(unittest.TestCase):
             self.check(name, [*(option.format(here=folder) for option in options), "--", python, f"{folder}/program.py"], status, said)
 
     def check(self, name, words, status, said):
-        if os.environ.get("METAPROF_PROGRAM", "") not in name:
+        if os.environ.get("METAPROF_ONLY", "") not in name:
             return
         with self.subTest(name):
             mark, begin = uuid.uuid4().hex, time.monotonic()

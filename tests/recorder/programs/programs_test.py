@@ -1,5 +1,5 @@
 """The programs of tests/data/hostile, which end in every way that a program can: each says at its head what `metaprof run` is expected to
-say, and its exit status. METAPROF_PROGRAM is a part of the names of those that are run.
+say, and its exit status. METAPROF_ONLY is a part of the names of those that are run.
 
 Needs a Python with PyTorch: METAPROF_TORCH_PYTHON names it. Those that need none are in programs_without_torch_test.py.
 """
@@ -20,7 +20,7 @@ class ProgramsTest(unittest.TestCase):
     @unittest.skipUnless(PYTHON, "METAPROF_TORCH_PYTHON names no Python with PyTorch")
     def test_programs(self):
         for program in hostile.programs_of(hostile.PROGRAMS):
-            if os.environ.get("METAPROF_PROGRAM", "") not in program.path.stem:
+            if os.environ.get("METAPROF_ONLY", "") not in program.path.stem:
                 continue
             with self.subTest(program.path.stem):
                 result = hostile.run(program, METAPROF, PYTHON)

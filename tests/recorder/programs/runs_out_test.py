@@ -1,6 +1,6 @@
 """`--fixes` finds what helps the programs of runs_out.py, which run out of memory.
 
-METAPROF_TORCH_PYTHON is a Python with PyTorch; without it the test is skipped, and says so. METAPROF_PROGRAM is a part of the names of those that are run.
+METAPROF_TORCH_PYTHON is a Python with PyTorch; without it the test is skipped, and says so. METAPROF_ONLY is a part of the names of those that are run.
 """
 import json
 import os
@@ -31,7 +31,7 @@ def report_of(name, memory, *options):
 class RunsOutTest(unittest.TestCase):
     def test_what_helps_is_found(self):
         for name, (memory, *changes) in EXPECTED.items():
-            if os.environ.get("METAPROF_PROGRAM", "") not in name:
+            if os.environ.get("METAPROF_ONLY", "") not in name:
                 continue
             with self.subTest(name):
                 found, rank = report_of(name, memory)

@@ -1,6 +1,6 @@
 """`metaprof selftest` as a user runs it, and with a nested emulated run in the place of a GPU.
 
-Needs a Python with PyTorch (METAPROF_TORCH_PYTHON). METAPROF_PROGRAM: part of the names of programs that are run; without it three are.
+Needs a Python with PyTorch (METAPROF_TORCH_PYTHON). METAPROF_ONLY: part of the names of programs that are run; without it three are.
 """
 import json
 import os
@@ -12,7 +12,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PYTHON = os.environ.get("METAPROF_TORCH_PYTHON")
 METAPROF = os.environ.get("METAPROF", str(ROOT / "build/release/cli/metaprof"))
-PART = os.environ.get("METAPROF_PROGRAM")
+PART = os.environ.get("METAPROF_ONLY")
 ALL = sorted(path.stem for path in (ROOT / "capture/recorder/selftest/programs").glob("*.py"))
 NAMES = [name for name in ALL if PART in name] if PART else ["accumulation_clip", "cuda_graph", "lstm"]
 

@@ -21,7 +21,7 @@ class UnnoticedTest(unittest.TestCase):
 
     def test_programs(self):
         for program in PROGRAMS:
-            if os.environ.get("METAPROF_PROGRAM", "") not in program.stem:
+            if os.environ.get("METAPROF_ONLY", "") not in program.stem:
                 continue
             alone = self.alone(program)
             self.assertTrue(alone)
