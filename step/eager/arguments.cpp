@@ -73,7 +73,8 @@ Value Interpreter::adapt(const Instruction& instruction, Instruction::Place plac
 }
 
 // Lists that index become tensors of the device of what they look into before the operator is called
-// (torch/csrc/autograd/python_variable_indexing.cpp); exports have them on the host. A captured call has what it was given.
+// (torch/csrc/autograd/python_variable_indexing.cpp); exports have them on the host. A tensor of the host is moved by the
+// operator itself, and a captured call has what it was given.
 void Interpreter::move_index_lists(const Instruction& instruction, std::span<Value> given) const {
   if (program_.captured || !options_.moves_indices) return;
   for (const Instruction::Place place : instruction.places) {

@@ -16,7 +16,16 @@ bool has_unknown_operand(const GraphNode& node) {
   return std::ranges::find(node.operands, Operand::Kind::unknown, &Operand::kind) != node.operands.end();
 }
 
-Instruction::Place place_of(const Program& program, const GraphNode& node, size_t operand,
+// A list that the source writes (`x[[0, 2]]`) is an input of the graph; what a call made is a tensor.
+bool is_list_of_source(const Graph& graph, const Operand& operand) {
+  bool all_inputs = true;
+  for_each_value(operand, [&](ValueId value) {
+    all_inputs &= std::ranges::find(graph.inputs, value) != graph.inputs.end();
+  });
+  return all_inputs;
+}
+
+Instruction::Place place_of(const Program& program, const Graph& graph, const GraphNode& node, size_t operand,
                             const Schema& schema) {
   const std::string& name = node.operands[operand].name;
   const int at = schema.place_of(name, operand);
@@ -28,7 +37,8 @@ Instruction::Place place_of(const Program& program, const GraphNode& node, size_
   return {.argument = static_cast<uint8_t>(at),
           .role = argument.role,
           .is_dtype = argument.type == Type::dtype,
-          .is_index_list = argument.optional_elements};
+          .is_index_list =
+              argument.optional_elements && is_list_of_source(graph, node.operands[operand])};
 }
 
 // The first result that is a tensor; null: the program says nothing of it.
@@ -82,9 +92,9 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
   for (size_t i = 0; i < node.operands.size(); ++i)
     made.places.push_back(writes_out && is_out(*op, node.operands[i])
                               ? Instruction::Place{.is_written = true}
-                              : place_of(program, node, i, op->schema));
+                              : place_of(program, graph, node, i, op->schema));
   if (op->record.facts.reads_data ||
-      std::ranges::any_of(made.places, [](Instruction::Place place) { return place.is_index_list; }))
+      std::ranges::any_of(op->schema.arguments, &Argument::optional_elements))
     made.first_result = first_result(graph, node);
   made.assumed = made.first_result && is_assumed(program, *made.first_result);
   return made;

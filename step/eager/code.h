@@ -30,7 +30,7 @@ struct Instruction {
     uint8_t argument = 0;  ///< index among the schema's arguments
     Role role = Role::none;
     bool is_dtype = false;
-    bool is_index_list = false;  ///< tensors that index the first argument
+    bool is_index_list = false;  ///< a list that the source writes, and that indexes the first argument
     bool is_written = false;     ///< of Kind::out: no argument, but what is written
   };
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Exports of models of libraries that contain attention, made on the CPU and on meta, beside runs of the same steps on an emulated device.
 
-    check_exports.py METAPROF PYTHON OUT.csv NAME...
+    check_exports.py METAPROF PYTHON OUT.csv NAME... [--by torch]
 
 METAPROF is the program, PYTHON one that has torch and timm or torchvision. NAME: timm:swin_tiny_patch4_window7_224, torchvision:vit_b_16. Each is exported by
-metaprof.export and trained for two steps of SGD, with two images. Models that OUT.csv already has are left out. A row: the model, the device of the export, phases,
+metaprof.export, or with `--by torch` by torch.export, and trained for two steps of SGD, with two images. Models that OUT.csv already has are left out. A row: the model, the device of the export, phases,
 those that are equal, errors of the peaks in allocated and reserved bytes; or why there is none.
 """
 import argparse
@@ -43,14 +43,17 @@ def made(name):
     return Loss(), (torch.rand(2, *size), torch.zeros(2, dtype=torch.int64))
 
 
-def export(name, device, path):
+def export(name, device, path, by):
     sys.path.insert(0, str(HERE.parents[1] / "python"))
     import metaprof
     import torch
 
     with torch.device(device):
         module, inputs = made(name)
-    metaprof.export(module, inputs, path)
+    if by == "torch":
+        torch.export.save(torch.export.export(module, inputs, strict=False), path)
+    else:
+        metaprof.export(module, inputs, path)
 
 
 def train(name):
@@ -76,7 +79,7 @@ def rows_of(options, name, work):
     rows = []
     for device in "cpu", "meta":
         exported = work / "model.pt2"
-        made_it = subprocess.run([options.python, __file__, "--export", name, device, exported], capture_output=True, text=True)
+        made_it = subprocess.run([options.python, __file__, "--export", name, device, exported, options.by], capture_output=True, text=True)
         if made_it.returncode:
             rows.append([device, "", "", "", "", made_it.stderr.strip().splitlines()[-1]])
             continue
@@ -99,6 +102,7 @@ def main():
         parser.add_argument(word)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("names", nargs="+")
+    parser.add_argument("--by", choices=["metaprof", "torch"], default="metaprof")
     options = parser.parse_args()
     done = set()
     if options.out.exists():

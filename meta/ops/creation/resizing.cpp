@@ -90,16 +90,17 @@ void set_to_nothing_meta(Call& c) {
   look_into(c, c.session.allocate(self.device(), 0), Sizes{0}, Sizes{1}, 0);
 }
 
-void sum_to_size_body(Call& c) {
+Tensor summed_to(Call& c, SizesView sizes) {
   const Tensor& self = c.tensor("self");
-  if (broadcast(c.ints("size"), self.sizes()) != self.sizes())
-    c.error(describe(self) + " cannot be summed to " + to_string(SizesView(c.ints("size"))));
-  c.result(sum_to(c.session, self, c.ints("size")));
+  if (broadcast(sizes, self.sizes()) != self.sizes())
+    c.error(describe(self) + " cannot be summed to " + to_string(sizes));
+  return sum_to(c.session, self, sizes);
 }
 
+void sum_to_size_body(Call& c) { c.result(summed_to(c, c.ints("size"))); }
+
 void gradient_sum_to_size_body(Call& c) {
-  const Tensor& self = c.tensor("self");
-  c.result(c.given("size") ? sum_to(c.session, self, c.ints("size")) : self);
+  c.result(c.given("size") ? summed_to(c, c.ints("size")) : c.tensor("self"));
 }
 
 // Only the data knows the number.

@@ -12,8 +12,9 @@ namespace {
 
 // --- pow (FunctionsManual.cpp, pow_backward, pow_backward_self, pow_backward_exponent)
 
+// The least integer wraps around, as it does in the framework.
 Value less_one(const Value& exponent) {
-  if (exponent.kind() == Value::Kind::integer) return Value(exponent.integer() - 1);
+  if (exponent.kind() == Value::Kind::integer) return Value(int64_t(uint64_t(exponent.integer()) - 1));
   return Value(exponent.real() - 1);
 }
 
