@@ -291,13 +291,29 @@ class Lifetimes {
     const Frame& frame = source_.frames[size_t(site.frames[level])];
     int bound_again = rebound(frame, site.statements[level], name);
     // `x = f(x)` where f writes to x: it is x that comes back.
-    while (bound_again < last_use && is_written(users, level, bound_again)) {
+    while ((bound_again < last_use && is_written(users, level, bound_again)) ||
+           is_handed_through(users, level, bound_again, name)) {
       const int next = rebound(frame, source_.sites[size_t(bound_again)].statements[level], name);
       if (next == bound_again) break;
       bound_again = next;
     }
     if (bound_again >= last_use) return bound_again;
     return users.empty() ? std::max(bound_again, last_use) : frame.last_node;
+  }
+
+  // `x, y = f(x, y)` where no call within f takes x: f returns it as it is.
+  bool is_handed_through(Users users, size_t level, int node, const std::string& name) const {
+    const CallSite& site = source_.sites[size_t(node)];
+    if (site.statements.size() <= level) return false;
+    const Statement& statement = source_.statements[size_t(site.statements[level])];
+    const size_t right = statement.code.find(" = ");
+    if (statement.names.size() < 2 || right == std::string::npos ||
+        std::ranges::find(statement.names, name) == statement.names.end() ||
+        !contains_word(std::string_view(statement.code).substr(right), name))
+      return false;
+    return std::ranges::none_of(users, [&](int user) {
+      return source_.sites[size_t(user)].statements[level] == site.statements[level];
+    });
   }
 
   // The variable that holds a statement's value; empty: none does.

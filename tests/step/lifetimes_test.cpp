@@ -285,6 +285,21 @@ TEST(Lifetimes, WhatAFunctionWritesToComesBackFromIt) {
   EXPECT_EQ(residual.dropped("h"), 3) << "only read: another name holds it, until the function returns";
 }
 
+// a, b = block(a, b), of which no call takes a: block returns it as it is, and the name goes on to hold it.
+TEST(Lifetimes, WhatAFunctionTakesNoNoticeOfComesBackFromIt) {
+  const auto model_of = [](const std::string& binding) {
+    Model model({"x"});
+    model.add({{"a"}, "aten::exp", {"x"}, {at(1, "a = torch.exp(x)")}})
+        .add({{"b"}, "aten::exp", {"a"}, {at(2, "b = torch.exp(a)")}})
+        .add({{"c"}, "aten::neg", {"b"}, {at(3, binding), at(9, "return a, -b", "block.py")}})
+        .add({{"d"}, "aten::neg", {"c"}, {at(4, "b = -b")}})
+        .add({{"y"}, "aten::neg", {"d"}, {at(5, "return -b")}});
+    return model;
+  };
+  EXPECT_EQ(model_of("a, b = self.block(a, b)").dropped("a"), 4) << "when the function returns";
+  EXPECT_EQ(model_of("a, b = self.block(b)").dropped("a"), 2) << "it was not passed";
+}
+
 // RMSNorm: h = h.to(torch.float32); h = h * h; return h. The caller's residual is the tensor before.
 Model norm_and_residual(const std::string& last) {
   const SourceLine caller = at(10, "h = self.norm(x)"), sum = at(11, "return x + h");
