@@ -370,12 +370,15 @@ void Interpreter::name_tensor(const std::string& purpose, const std::string& nam
   if (trace.storages[storage].name == 0) trace.storages[storage].name = trace.intern(name);
   if (*category != Category::parameter && *category != Category::buffer) return;
   tensor->is_parameter = true;
-  trace.parameters.push_back({.names = {name},
-                              .sizes = tensor.sizes(),
-                              .dtype = tensor.dtype(),
-                              .requires_grad = tensor.requires_grad(),
-                              .buffer = *category == Category::buffer,
-                              .storage = storage});
+  // A program that makes one model after another names the next one's as it did the last one's.
+  const auto [at, is_new] = named_.try_emplace(trace.intern(name), trace.parameters.size());
+  if (is_new) trace.parameters.emplace_back();
+  trace.parameters[at->second] = {.names = {name},
+                                  .sizes = tensor.sizes(),
+                                  .dtype = tensor.dtype(),
+                                  .requires_grad = tensor.requires_grad(),
+                                  .buffer = *category == Category::buffer,
+                                  .storage = storage};
 }
 
 }  // namespace metaprof

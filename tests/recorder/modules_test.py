@@ -16,6 +16,9 @@ class Module:
     def __eq__(self, other):
         return True
 
+    def parameters(self):
+        return iter(self._parameters.values())
+
     def named_modules(self, prefix=""):
         yield prefix, self
         for name, module in self._inner.items():
@@ -31,12 +34,19 @@ class ModulesTest(unittest.TestCase):
         self.assertIsNone(modules.path(Module()))
 
     def test_those_of_a_second_one_begin_with_its_class(self):
-        modules, layer = Modules(), Module()
-        modules.name(Module())
-        self.assertEqual(modules.name(Module(fc=layer)), "Module")
-        other = Module(fc=layer)
-        self.assertEqual(modules.name(other), "Module")
+        modules, first, layer = Modules(), Module({"scale": "s"}), Module()
+        modules.name(first)
+        second, third = Module({"scale": "s"}, fc=layer), Module({"scale": "s"})
+        self.assertEqual([modules.name(second), modules.name(third)], ["Module", "Module_2"])
         self.assertEqual(modules.path(layer), "Module.fc")
+
+    def test_one_that_follows_when_the_first_is_gone_has_its_name(self):
+        modules = Modules()
+        self.assertEqual([modules.name(Module({"scale": "s"})) for _ in range(3)], ["", "", ""])
+
+    def test_a_loss_takes_no_models_name(self):
+        modules, loss, model = Modules(), Module(), Module({"scale": "s"})
+        self.assertEqual([modules.name(loss), modules.name(model)], ["", ""])
 
     def test_a_module_that_is_let_go_is_forgotten(self):
         modules = Modules()

@@ -192,6 +192,13 @@ loss AddmmBackward0#1
         events.take(0x100, 8), events.give(0x100, 8), events.take(0x100, 8)
         self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\n- 1\n+ 2 8 temporary\n")
 
+    def test_the_next_model_takes_the_place_of_one_that_is_gone(self):
+        events = Events()
+        events.take(0x100, 40), events.cut(1), events.give(0x100, 40), events.take(0x100, 80), events.cut(2)
+        tags = [(cut, 0x100, 0, "parameter", "w", word, True) for cut, word in ((1, "f32[10]"), (2, "f32[20]"))]
+        head = [line for line in writer(events, STEP, tags).text().splitlines() if line.startswith("parameter")]
+        self.assertEqual(head, ["parameter w f32[20]g@2"])
+
     def test_a_return_that_waits_for_another_stream(self):
         events = Events()
         events.take(0x100, 8), events.give(0x100, 8, at_once=False)

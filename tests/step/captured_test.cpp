@@ -93,6 +93,17 @@ TEST(Captured, TheStorageSaysWhatItIsFor) {
   EXPECT_NE(trace.losses[0], 0u);
 }
 
+TEST(Captured, TheNextModelTakesThePlaceOfOneThatIsGone) {
+  const Trace trace = run(R"(%first: f32[10] grad = step::tensor()
+step::name("parameter", "w", %first) drop %first
+%second: f32[20] grad = step::tensor()
+step::name("parameter", "w", %second)
+step::name("parameter", "v", %second)
+)");
+  ASSERT_EQ(trace.parameters.size(), 2u);
+  EXPECT_EQ(trace.parameters[0].sizes, Sizes{20});
+}
+
 TEST(Captured, DataMovesToAnotherDevice) {
   const Phases found = phases(R"(%w: f32[1000] on cpu grad = step::tensor()
 %d: f32[1000] = aten::to.device(%w, device(model), f32)

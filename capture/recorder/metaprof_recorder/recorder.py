@@ -20,6 +20,7 @@ from metaprof_recorder.phases.statistics import Statistics
 from metaprof_recorder.phases.training_step import Phases, Segment
 from metaprof_recorder.process import process_exit
 from metaprof_recorder.program import fixes, models, sources
+from metaprof_recorder.program.model_names import ModelNames
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.program.trained import Trained
 from metaprof_recorder.pytorch import devices, functorch_wrappers
@@ -49,13 +50,13 @@ class Recorder:
         self.calls_line = ""     # that calls a module again and again without a backward
         self.ending_lock = threading.Lock()
         self.trained = Trained()
-        self.modules = Modules()
         self._make_parts()
 
     def _make_parts(self):
         torch = self.torch
         self.statistics = Statistics(torch._C._cuda_memoryStats, torch._C._cuda_resetPeakMemoryStats)
         self.sources = sources.Sources(os.path.dirname(torch.__file__))
+        self.modules = Modules(ModelNames(torch, self.sources))
         self.wrappers = functorch_wrappers.Wrappers(torch)
         self.history = history.History(torch, self.wrappers)
         self.reads = device_reads.Reads(self.sources, torch._C._cuda_getDevice)

@@ -9,12 +9,18 @@ from metaprof_recorder.fake.device import FakeDevice
 from metaprof_recorder.fake.steps import Steps
 from metaprof_recorder.fake.values import Refused, Unread  # noqa: F401 - for who records
 from metaprof_recorder.program import sources
+from metaprof_recorder.program.model_names import ModelNames
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.pytorch import functorch_wrappers
 from metaprof_recorder.pytorch.patches import Patches
 from metaprof_recorder.storages import tags
 
 LOCK = threading.RLock()  # functions of torch are replaced meanwhile
+
+
+def _is_of_package(frame):
+    """Who calls the function that is recorded, and what has called that."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] == "metaprof"
 
 
 class Recording:
@@ -28,7 +34,7 @@ class Recording:
         self.capture = capture.Capture(torch, own, functorch_wrappers.Wrappers(torch), self.device)
         self.device.capture = self.capture
         self._tags = tags.Tags(torch, self.capture, places=False)
-        self._modules = Modules()
+        self._modules = Modules(ModelNames(torch, own, _is_of_package))
         self._patches = Patches()
         self._stack = []   # paths of the modules that are at work
         self._thread = None

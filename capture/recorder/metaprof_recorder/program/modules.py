@@ -20,25 +20,41 @@ class ByModule:
 
 
 class Modules:
-    def __init__(self):
+    """`names` tells what the program calls a model (model_names.py); without it models have no names."""
+
+    def __init__(self, names=None):
+        self._names = names
         self._paths = ByModule()
-        self._named = False
-        self.types = {}  # path -> class
+        self._roots = []  # (weak reference to an outermost module, its path)
+        self.types = {}   # path -> class
 
     def path(self, module):
         """None: it has none."""
         return self._paths.get(module)
 
     def name(self, root):
-        """Gives paths to an outermost module and to those in it, if it has none; those of a second one begin with its class. Returns its own."""
+        """Gives paths to an outermost module and to those in it, if it has none. Returns its own, "" for the only model of a program."""
         if self.path(root) is None:
-            prefix = type(root).__name__ if self._named else ""
-            self._named = True
+            has_parameters = next(root.parameters(), None) is not None
+            prefix = self._prefix(root, has_parameters)
+            if has_parameters:
+                self._roots.append((weakref.ref(root), prefix))
             for path, inner in root.named_modules():
                 path = names.encodable(".".join(word for word in (prefix, path) if word))
                 self._paths.set(inner, path)
                 self.types[path] = type(inner).__name__
         return self.path(root)
+
+    def _prefix(self, root, has_parameters):
+        """One that no model has which is still there: `D`, or `D_2`; a class where no name is known."""
+        self._roots = [held for held in self._roots if held[0]() is not None]
+        taken = {path for _, path in self._roots}
+        found = self._names.of(root) if self._names and has_parameters else ""
+        if not found and taken:
+            found = type(root).__name__
+        if not has_parameters or found not in taken:
+            return found
+        return next(numbered for number in range(2, len(taken) + 3) if (numbered := f"{found}_{number}") not in taken)
 
 
 class Parameters:

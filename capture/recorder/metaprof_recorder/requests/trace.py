@@ -248,10 +248,10 @@ class Writer:
     # ---- the text
 
     def text(self):
-        head, lines = [], []
-        for storage in self.storages:
+        head, lines = {}, []
+        for storage in self.storages:  # a program that makes one model after another names the next one's as it did the last one's
             if storage.category in ("parameter", "buffer") and storage.word:
-                head.append(f"{storage.category} {quoted(storage.name)} {storage.word}{'g' if storage.grad else ''}@{storage.number}")
+                head[storage.name] = f"{storage.category} {quoted(storage.name)} {storage.word}{'g' if storage.grad else ''}@{storage.number}"
         stack, born, cut, shown = [], [], 1, None
         shown = self._phase_line(1, None, lines)
         for kind, index in self.order:
@@ -268,7 +268,7 @@ class Writer:
                 if self.kept_storages.get(cut - 1):
                     self._write_saved(self.kept_storages[cut - 1], lines)
                 shown = self._phase_line(cut, shown, lines)
-        return "\n".join(head + lines) + "\n"
+        return "\n".join([*head.values(), *lines]) + "\n"
 
     def _phase_line(self, cut, shown, lines):
         where = self.phase_of.get(cut)

@@ -12,13 +12,13 @@ import types
 from collections import deque
 from itertools import groupby
 
+from metaprof_recorder.program.variables import attributes_of, variables_of
 from metaprof_recorder.text.names import dtype_word
 
 SIMPLE = (int, float, complex, str, bytes, bool, type(None), type, types.ModuleType, types.CodeType, types.FrameType, types.BuiltinFunctionType, range, slice)
 MOST_OBJECTS = 300_000   # that are looked at
 MOST_ELEMENTS = 10_000   # of one container
 MOST_ATTRIBUTES = 3      # that a name is made of
-OPTIMIZED = 1            # flag of code: variables are no dictionary (CO_OPTIMIZED)
 BY_GRAPH = ", by its graph"
 HANDLED = ", kept by the exception that is handled"
 
@@ -112,23 +112,11 @@ class Holders:
                 continue
             code = frame.f_code
             place = f"{self._sources.short(code.co_filename)}:{line}" + ("" if code.co_name == "<module>" else f" in {code.co_name}") + why
-            for name, value in self._variables(frame):
+            for name, value in variables_of(frame):
                 yield name, place, value
             if kind == 0:
                 last += [(name, f"{code.co_filename}, of the module", value) for name, value in list(frame.f_globals.items())]
         yield from (root for root in last if not root[0].startswith("__"))
-
-    def _variables(self, frame):
-        if not frame.f_code.co_flags & OPTIMIZED:
-            return [(name, value) for name, value in list(frame.f_locals.items()) if not name.startswith("__")]
-        if sys.version_info < (3, 13) and sys.gettrace() is not None:
-            return []  # once asked for, Python gives them to the tracer before each line, and keeps what they held meanwhile
-        variables = frame.f_locals
-        found = list(variables.items())
-        # Before Python 3.13 this is a dictionary that the function keeps, and with it what its variables held: unless the program has it, too, it goes.
-        if type(variables) is dict and sys.getrefcount(variables) <= 3:
-            variables.clear()
-        return found
 
     # ---- what is followed
 
@@ -164,13 +152,13 @@ class Holders:
             return self._of_optimizer(value, way)
         if issubclass(kind, types.FunctionType):
             return [(cell, way) for cell in (value.__closure__ or ())] + [(value.__defaults__, way), (value.__kwdefaults__, way)]
-        attributes = _attributes(value)
+        attributes = attributes_of(value)
         if attributes:
             return [(element, way.to(name, element)) for name, element in list(attributes.items()) if not issubclass(type(element), SIMPLE)]
         return [(element, way) for element in gc.get_referents(value)[:MOST_ELEMENTS]]
 
     def _parts_of_module(self, module, way):
-        attributes = _attributes(module)
+        attributes = attributes_of(module)
         parts = [tensor for tensor in list((attributes.get("_parameters") or {}).values()) if tensor is not None]
         for key, tensor in list((attributes.get("_buffers") or {}).items()):
             if tensor is not None:
@@ -181,11 +169,11 @@ class Holders:
 
     @staticmethod
     def _besides_parts_of_module(module, way):
-        return [(element, way.to(name, element)) for name, element in list(_attributes(module).items())
+        return [(element, way.to(name, element)) for name, element in list(attributes_of(module).items())
                 if name not in ("_parameters", "_buffers", "_modules") and not issubclass(type(element), SIMPLE)]
 
     def _of_optimizer(self, optimizer, way):
-        attributes = _attributes(optimizer)
+        attributes = attributes_of(optimizer)
         for parameter, state in list((attributes.get("state") or {}).items()):
             name = self._names.get(id(parameter), "")
             for key, tensor in list(state.items()) if isinstance(state, dict) else ():
@@ -207,7 +195,7 @@ class Holders:
             found.append((tensor._base, way))
         elif self._graphs:
             self._of_graph(tensor, way.by_graph())
-        return found + [(element, way.to(name, element)) for name, element in list((_attributes(tensor) or {}).items())]
+        return found + [(element, way.to(name, element)) for name, element in list((attributes_of(tensor) or {}).items())]
 
     def _of_graph(self, tensor, way):
         for kept in self._graphs.kept([tensor], self._nodes):
@@ -228,11 +216,3 @@ def of_device(found, device):
 
 
 _ITERATORS = {kind.__iter__ for kind in (list, tuple, set, frozenset, deque)}
-
-
-def _attributes(value):
-    try:
-        found = object.__getattribute__(value, "__dict__")
-    except Exception:  # noqa: BLE001 - it has none
-        return None
-    return found if type(found) is dict else None
