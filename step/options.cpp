@@ -244,9 +244,8 @@ void add_step_rows(std::vector<RunOption>& rows) {
           &Step::strict)));
 }
 
-void add_other_rows(std::vector<RunOption>& rows) {
+void add_model_rows(std::vector<RunOption>& rows) {
   using Run = RunOptions;
-  constexpr int64_t kMostSize = int64_t{1} << 30;
   rows.push_back(
       added_later(never_a_list(row({"lora", "TEXT", Group::model,
                                     "train only adapters beside linear modules: r=16,targets=q_proj,v_proj "
@@ -271,6 +270,11 @@ void add_other_rows(std::vector<RunOption>& rows) {
                                   "the prompt's own call, which fills it",
                                   whole_from(0, int64_t{1} << 30)},
                                  &Run::kv_cache)));
+}
+
+void add_input_rows(std::vector<RunOption>& rows) {
+  using Run = RunOptions;
+  constexpr int64_t kMostSize = int64_t{1} << 30;
   rows.push_back(row({"batch", "N", Group::inputs, "batch size instead of the export's", whole(kMostSize)},
                      &Run::batch));
   rows.push_back(
@@ -282,6 +286,10 @@ void add_other_rows(std::vector<RunOption>& rows) {
       repeated(row({"input", "NAME=TYPE[SHAPE]", Group::inputs,
                     "an argument of a model of torch.jit.save, as x=f32[8,3,224,224], or n=4", text()},
                    &Run::inputs)))));
+}
+
+void add_device_rows(std::vector<RunOption>& rows) {
+  using Run = RunOptions;
   rows.push_back(row({"device", "NAME", Group::device,
                       "a card (metaprof devices lists them), cpu, or FILE.json; fit and sweep: all", text()},
                      &Run::device));
@@ -357,7 +365,9 @@ const std::vector<RunOption>& run_options() {
   static const std::vector<RunOption> kTable = [] {
     std::vector<RunOption> rows;
     add_step_rows(rows);
-    add_other_rows(rows);
+    add_model_rows(rows);
+    add_input_rows(rows);
+    add_device_rows(rows);
     return rows;
   }();
   return kTable;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
@@ -97,74 +98,107 @@ class Reader {
   }
   RecordedDevice& device_of(const Json& row) { return device(static_cast<int>(row.at("device").integer())); }
 
+  // A row of a kind that is not known is of a later recorder, and says nothing that is read here.
   void row(const Json& row) {
-    const std::string kind = row.at("row").string();
-    if (kind == "process") return process(row);
-    if (kind == "environment") return environment(row);
-    if (kind == "torch") {
-      process_.torch = row.at("version").string();
-      process_.cuda = text_of(row, "cuda");
-    } else if (kind == "problem") {
-      problem(row);
-    } else if (kind == "device") {
-      RecordedDevice& found = device_of(row);
-      process_.used_device = true;
-      found.title = row.at("name").string();
-      found.memory = {row.at("memory").integer()};
-    } else if (kind == "libraries") {
-      process_.cudnn = number_of(row, "cudnn");
-    } else if (kind == "model") {
-      process_.models.push_back(model_of(row));
-    } else if (kind == "phase") {
-      phase(row);
-    } else if (kind == "out_of_memory") {
-      device_of(row).out_of_memory.push_back({text_of(row, "phase"),
-                                              number_of(row, "step"),
-                                              text_of(row, "module"),
-                                              text_of(row, "line"),
-                                              text_of(row, "function"),
-                                              {number_of(row, "requested")},
-                                              {number_of(row, "allocated_bytes")},
-                                              {number_of(row, "reserved_bytes")}});
-    } else if (kind == "data_read") {
-      device_of(row).reads.push_back(
-          {row.at("op").string(), text_of(row, "line"), number_of(row, "count"), row.at("source").string()});
-    } else if (kind == "outside") {
-      device_of(row).outside_allocator = Bytes{row.at("bytes").integer()};
-    } else if (kind == "waiting") {
-      device_of(row).waiting = {{row.at("bytes").integer()}, text_of(row, "line")};
-    } else if (kind == "modules") {
-      for (RecordedDevice& each : process_.devices)
-        row.at("types").for_each_member([&](std::string_view path, const Json& type) {
-          each.module_types[std::string(path)] = type.string();
-        });
-    } else if (kind == "events") {
-      events(row);
-    } else if (kind == "peak") {
-      peak(row);
-    } else if (kind == "saving") {
-      process_.is_saving = true;
-    } else if (kind == "program") {
-      process_.is_saving = false;
-      const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
-      process_.captured = read_file(file, kMostBytes, "a recording");
-    } else if (kind == "exception") {
-      process_.exception = {row.at("type").string(), text_of(row, "line"), text_of(row, "phase"),
-                            number_of(row, "step"), row.at("out_of_memory").boolean()};
-    } else if (kind == "fixes") {
-      row.at("changes").for_each([&](const Json& fix) {
-        process_.fixes.push_back({fix.at("name").string(), fix.at("change").string(), text_of(fix, "line"),
-                                  number_of(fix, "largest")});
-      });
-    } else if (kind == "ended") {
-      process_.ended_after_steps = true;
-    } else if (kind == "rank_ended") {
-      process_.failed_ranks.emplace_back(static_cast<int>(row.at("rank").integer()),
-                                         static_cast<int>(row.at("status").integer()));
-    } else if (kind == "note") {
-      process_.notes.push_back(row.at("text").string());
-    }
+    using Read = void (Reader::*)(const Json&);
+    static const std::map<std::string_view, Read> kReads = {{"process", &Reader::process},
+                                                            {"environment", &Reader::environment},
+                                                            {"torch", &Reader::torch},
+                                                            {"problem", &Reader::problem},
+                                                            {"device", &Reader::used_device},
+                                                            {"libraries", &Reader::libraries},
+                                                            {"model", &Reader::model},
+                                                            {"phase", &Reader::phase},
+                                                            {"out_of_memory", &Reader::out_of_memory},
+                                                            {"data_read", &Reader::data_read},
+                                                            {"outside", &Reader::outside},
+                                                            {"waiting", &Reader::waiting},
+                                                            {"modules", &Reader::modules},
+                                                            {"events", &Reader::events},
+                                                            {"peak", &Reader::peak},
+                                                            {"saving", &Reader::saving},
+                                                            {"program", &Reader::program},
+                                                            {"exception", &Reader::exception},
+                                                            {"fixes", &Reader::fixes},
+                                                            {"ended", &Reader::ended},
+                                                            {"rank_ended", &Reader::rank_ended},
+                                                            {"note", &Reader::note}};
+    const auto read = kReads.find(row.at("row").string());
+    if (read != kReads.end()) (this->*read->second)(row);
   }
+
+  void torch(const Json& row) {
+    process_.torch = row.at("version").string();
+    process_.cuda = text_of(row, "cuda");
+  }
+
+  void used_device(const Json& row) {
+    RecordedDevice& found = device_of(row);
+    process_.used_device = true;
+    found.title = row.at("name").string();
+    found.memory = {row.at("memory").integer()};
+  }
+
+  void libraries(const Json& row) { process_.cudnn = number_of(row, "cudnn"); }
+  void model(const Json& row) { process_.models.push_back(model_of(row)); }
+
+  void out_of_memory(const Json& row) {
+    device_of(row).out_of_memory.push_back({text_of(row, "phase"),
+                                            number_of(row, "step"),
+                                            text_of(row, "module"),
+                                            text_of(row, "line"),
+                                            text_of(row, "function"),
+                                            {number_of(row, "requested")},
+                                            {number_of(row, "allocated_bytes")},
+                                            {number_of(row, "reserved_bytes")}});
+  }
+
+  void data_read(const Json& row) {
+    device_of(row).reads.push_back(
+        {row.at("op").string(), text_of(row, "line"), number_of(row, "count"), row.at("source").string()});
+  }
+
+  void outside(const Json& row) { device_of(row).outside_allocator = Bytes{row.at("bytes").integer()}; }
+
+  void waiting(const Json& row) {
+    device_of(row).waiting = {{row.at("bytes").integer()}, text_of(row, "line")};
+  }
+
+  void modules(const Json& row) {
+    for (RecordedDevice& each : process_.devices)
+      row.at("types").for_each_member([&](std::string_view path, const Json& type) {
+        each.module_types[std::string(path)] = type.string();
+      });
+  }
+
+  void saving(const Json&) { process_.is_saving = true; }
+
+  void program(const Json& row) {
+    process_.is_saving = false;
+    const fs::path file = folder_ / fs::path(row.at("file").string()).filename();
+    process_.captured = read_file(file, kMostBytes, "a recording");
+  }
+
+  void exception(const Json& row) {
+    process_.exception = {row.at("type").string(), text_of(row, "line"), text_of(row, "phase"),
+                          number_of(row, "step"), row.at("out_of_memory").boolean()};
+  }
+
+  void fixes(const Json& row) {
+    row.at("changes").for_each([&](const Json& fix) {
+      process_.fixes.push_back({fix.at("name").string(), fix.at("change").string(), text_of(fix, "line"),
+                                number_of(fix, "largest")});
+    });
+  }
+
+  void ended(const Json&) { process_.ended_after_steps = true; }
+
+  void rank_ended(const Json& row) {
+    process_.failed_ranks.emplace_back(static_cast<int>(row.at("rank").integer()),
+                                       static_cast<int>(row.at("status").integer()));
+  }
+
+  void note(const Json& row) { process_.notes.push_back(row.at("text").string()); }
 
   void process(const Json& row) {
     process_.pid = row.at("pid").integer();

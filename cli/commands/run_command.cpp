@@ -309,7 +309,7 @@ int run(const Command& command, RunCommandOptions& options) {
   return all_fit(report) && repeated ? 0 : kDoesNotHold;
 }
 
-void add_options(Command& command, RunCommandOptions& options) {
+void add_device_options(Command& command, RunCommandOptions& options) {
   LaunchOptions& run = options.run;
   command.option("--device", options.device, "a device by name, or a file that describes one")
       .value("NAME|FILE.json")
@@ -325,7 +325,10 @@ void add_options(Command& command, RunCommandOptions& options) {
       .value("N")
       .from_to(1, 16)
       .with_default();
-  command.option("--world-size", run.world_size, "run one rank of an N-rank job, or some of them")
+}
+
+void add_rank_options(Command& command, RunCommandOptions& options) {
+  command.option("--world-size", options.run.world_size, "run one rank of an N-rank job, or some of them")
       .value("N")
       .from_to(1, 1 << 20);
   command.option("--rank", options.rank, "the rank to run, or several, which run beside each other [0]")
@@ -337,6 +340,11 @@ void add_options(Command& command, RunCommandOptions& options) {
           "on (stages of a pipeline); without such, the last one")
       .value("all-different")
       .one_of({"all-different"});
+}
+
+// How the program is run, and what it is told.
+void add_program_options(Command& command, RunCommandOptions& options) {
+  LaunchOptions& run = options.run;
   command.option("--steps", run.steps, "stop the program after N optimizer steps").value("N").above(0);
   command.option("--detail", run.detail_steps, "steps whose every memory request is kept")
       .value("N")
@@ -368,6 +376,11 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.option("--env", run.environment, "an environment variable for the program")
       .value("NAME=VALUE")
       .one_value();
+  command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
+}
+
+void add_capture_options(Command& command, RunCommandOptions& options) {
+  LaunchOptions& run = options.run;
   command.option("--save", run.save, "save the program that was run, for `metaprof profile FILE.mp`")
       .value("FILE.mp");
   command
@@ -381,11 +394,13 @@ void add_options(Command& command, RunCommandOptions& options) {
       "FLOPs and expected time of the first step, too (as with --save): the program is captured for them");
   command.flag("--fixes", options.fixes,
                "run the program again with each change that may take less memory, and show what it takes");
-  command.flag("--real", run.real, "use this machine's GPU instead of an emulated one");
+}
+
+void add_report_options(Command& command, RunCommandOptions& options) {
   command.option("--json", options.json, "write JSON to FILE; -: to stdout, instead of the text")
       .value("FILE");
   command.flag(
-      "--events", run.events,
+      "--events", options.run.events,
       "write the allocator's history of the steps that --detail keeps, beside the JSON (FILE.log.gz)");
   const std::vector<ReportForm> all = forms();
   options.files.resize(all.size());
@@ -398,7 +413,6 @@ void add_options(Command& command, RunCommandOptions& options) {
   command.option("--sort", options.text.sort, "sort modules by this column").value("COLUMN");
   command.option("--top", options.text.top, "only the N largest modules of all levels").value("N");
   command.flag("--all", options.all, "all rows of all tables: without it, the text fits a screen");
-  command.option("program", run.program, "the program and its arguments, after --").value("-- PROGRAM ARGS…");
 }
 
 }  // namespace
@@ -406,7 +420,13 @@ void add_options(Command& command, RunCommandOptions& options) {
 void add_run_command(CommandLine& line) {
   Command command = line.add("run", kRunDescription);
   auto options = std::make_shared<RunCommandOptions>();
-  add_options(command, *options);
+  add_device_options(command, *options);
+  add_rank_options(command, *options);
+  add_program_options(command, *options);
+  add_capture_options(command, *options);
+  add_report_options(command, *options);
+  command.option("program", options->run.program, "the program and its arguments, after --")
+      .value("-- PROGRAM ARGS…");
   command.positionals_at_end();
   command.on_run([command, options] { return run(command, *options); });
 }

@@ -139,69 +139,101 @@ std::string out_of_memory(const ProfileReport& report, bool colour) {
       human_bytes(failed->allocated.count), human_bytes(idle)));
 }
 
-}  // namespace
+std::string title(const std::string& text, const TextOptions& options) {
+  return heading(text, options.colour);
+}
 
-std::string profile_text(const ProfileReport& report, const TextOptions& options) {
-  const MemoryProfile& memory = report.memory;
-  const auto title = [&](const std::string& text) { return heading(text, options.colour); };
-  std::string text = opening(report, options.colour);
-  text += out_of_memory(report, options.colour);
+std::string before_modules(const ProfileReport& report, const TextOptions& options) {
+  std::string text;
   if (report.epoch)
-    text += title("The whole epoch (what follows it is of the batch with the most tokens)") +
+    text += title("The whole epoch (what follows it is of the batch with the most tokens)", options) +
             epoch_text(*report.epoch);
   if (!report.peak_contributors.empty())
-    text += title("Why: what is alive at the peak") +
+    text += title("Why: what is alive at the peak", options) +
             peak_contributors_table(report.peak_contributors, options.width);
-  if (!memory.attention.empty())
-    text +=
-        title("Attention: which implementation ran, and why not another") + attention_lines(memory.attention);
-  if (report.nodes) {
-    text += title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)");
-    text += to_string(node_table(report, options), TableForm::text, options.width);
-    text += node_totals(*report.nodes);
-  } else {
-    text += title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)");
-    const ModuleTable modules = module_table(report, options, false);
-    text += to_string(modules.table, TableForm::text, options.width);
-    if (modules.hidden > 0)
-      text +=
-          fmt::format("{} modules deeper than {} are not shown (--depth)\n", modules.hidden, options.depth);
-  }
-  text += title("Totals (FLOPs: 2 per multiply-add)");
-  text += totals(report);
+  if (!report.memory.attention.empty())
+    text += title("Attention: which implementation ran, and why not another", options) +
+            attention_lines(report.memory.attention);
+  return text;
+}
+
+std::string modules_or_nodes(const ProfileReport& report, const TextOptions& options) {
+  if (report.nodes)
+    return title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)",
+                 options) +
+           to_string(node_table(report, options), TableForm::text, options.width) +
+           node_totals(*report.nodes);
+  const ModuleTable modules = module_table(report, options, false);
+  std::string text =
+      title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)",
+            options) +
+      to_string(modules.table, TableForm::text, options.width);
+  if (modules.hidden > 0)
+    text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", modules.hidden, options.depth);
+  return text;
+}
+
+// Of other ways that the same step can take.
+std::string comparisons(const ProfileReport& report, const TextOptions& options) {
+  std::string text;
   if (report.execution)
-    text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)") +
+    text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)", options) +
             comparison_text(*report.execution);
   if (report.branches)
-    text += title(fmt::format(
-                "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
-                report.branches->shown)) +
-            comparison_text(*report.branches);
+    text +=
+        title(fmt::format(
+                  "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
+                  report.branches->shown),
+              options) +
+        comparison_text(*report.branches);
   if (report.loops)
-    text += title("while_loop: how often it runs follows from data (this report assumes 1 trip; --trips N)") +
+    text += title("while_loop: how often it runs follows from data (this report assumes 1 trip; --trips N)",
+                  options) +
             comparison_text(*report.loops);
-  if (!report.kv_cache.empty())
-    text += title("Cache of keys and values after the call") + cache_text(report.kv_cache);
-  text += title("Peak");
-  text += peak_lines(memory);
-  if (memory.peak.bytes.count > 0) {
-    text += category_table(memory.peak);
-    text += title("Largest tensors alive at the peak");
-    text += largest_table(memory.peak, nullptr, options.width);
-  }
-  if (!memory.unmodelled.empty()) {
-    text += title("Not modelled: results as the program records them, or as large as assumed");
-    text += unmodelled_table(memory.unmodelled);
-  }
-  if (!memory.estimated.empty()) {
+  return text;
+}
+
+std::string peak_text(const MemoryProfile& memory, const TextOptions& options) {
+  std::string text = title("Peak", options) + peak_lines(memory);
+  if (memory.peak.bytes.count > 0)
+    text += category_table(memory.peak) + title("Largest tensors alive at the peak", options) +
+            largest_table(memory.peak, nullptr, options.width);
+  return text;
+}
+
+// What the figures do not rest on, or rest on without being sure.
+std::string reservations(const ProfileReport& report, const TextOptions& options) {
+  const MemoryProfile& memory = report.memory;
+  std::string text;
+  if (!memory.unmodelled.empty())
+    text += title("Not modelled: results as the program records them, or as large as assumed", options) +
+            unmodelled_table(memory.unmodelled);
+  if (!memory.estimated.empty())
     text += title(
-        "Estimated: sizes that only a closed library knows; the rest of this report is exact but for them");
-    text += estimated_table(memory.estimated);
-  }
+                "Estimated: sizes that only a closed library knows; the rest of this report is exact but for "
+                "them",
+                options) +
+            estimated_table(memory.estimated);
   for (const std::string& note :
        {precision_note(report), guessed_note(report), workspace_source_line(report.workspaces),
         workspace_note(report.workspaces), outside_note(report)})
     if (!note.empty()) text += fmt::format("\nNote: {}\n", note);
+  return text;
+}
+
+}  // namespace
+
+std::string profile_text(const ProfileReport& report, const TextOptions& options) {
+  std::string text = opening(report, options.colour);
+  text += out_of_memory(report, options.colour);
+  text += before_modules(report, options);
+  text += modules_or_nodes(report, options);
+  text += title("Totals (FLOPs: 2 per multiply-add)", options) + totals(report);
+  text += comparisons(report, options);
+  if (!report.kv_cache.empty())
+    text += title("Cache of keys and values after the call", options) + cache_text(report.kv_cache);
+  text += peak_text(report.memory, options);
+  text += reservations(report, options);
   return text;
 }
 

@@ -37,8 +37,7 @@ Instruction::Place place_of(const Program& program, const Graph& graph, const Gr
   return {.argument = static_cast<uint8_t>(at),
           .role = argument.role,
           .is_dtype = argument.type == Type::dtype,
-          .is_index_list =
-              argument.optional_elements && is_list_of_source(graph, node.operands[operand])};
+          .is_index_list = argument.optional_elements && is_list_of_source(graph, node.operands[operand])};
 }
 
 // The first result that is a tensor; null: the program says nothing of it.
@@ -93,8 +92,7 @@ Instruction instruction_of(const Program& program, const Graph& graph, const Gra
     made.places.push_back(writes_out && is_out(*op, node.operands[i])
                               ? Instruction::Place{.is_written = true}
                               : place_of(program, graph, node, i, op->schema));
-  if (op->record.facts.reads_data ||
-      std::ranges::any_of(op->schema.arguments, &Argument::optional_elements))
+  if (op->record.facts.reads_data || std::ranges::any_of(op->schema.arguments, &Argument::optional_elements))
     made.first_result = first_result(graph, node);
   made.assumed = made.first_result && is_assumed(program, *made.first_result);
   return made;

@@ -127,7 +127,7 @@ class Interpreter {
   std::map<const Graph*, std::unique_ptr<const Code>> codes_;
   std::map<ValueId, std::vector<Value>> kept_;  // of the run before, by what takes their place
   std::vector<std::vector<std::pair<std::string, uint32_t>>> module_paths_;  // per module stack: (key, text)
-  int32_t modules_ = -1;                                   // the module stack that is entered
+  int32_t modules_ = -1;              // the module stack that is entered
   std::map<uint32_t, size_t> named_;  // parameters and buffers: text -> index into the trace's
   std::vector<std::unique_ptr<AutocastRegion>> autocast_;  // that a captured program has entered
   std::vector<bool> functions_;  // custom functions whose forward runs: whether gradients were on before it
