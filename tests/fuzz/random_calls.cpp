@@ -147,18 +147,38 @@ class RandomCalls {
     }
   }
 
-  // The sum of a result, or of whatever there is.
+  ValueId add_node(const std::string& op, std::initializer_list<ValueId> arguments) {
+    GraphNode node;
+    node.op = op;
+    for (const ValueId argument : arguments) {
+      Operand& operand = node.operands.emplace_back();
+      operand.kind = Operand::Kind::value;
+      operand.value = argument;
+    }
+    const ValueId made = add_value(fmt::format("r{}", program_.graph.values.size()), std::nullopt);
+    node.targets = {{false, {made}}};
+    program_.graph.nodes.push_back(std::move(node));
+    return made;
+  }
+
+  // The sum of a result, or of whatever there is, and of a parameter: so there is a backward, whatever the calls make.
   void add_loss() {
     const ValueId of = random_.one_of(made_.empty() ? known_ : made_);
+    TensorFacts facts;
+    facts.dtype = DType::f32;
+    facts.sizes = {2};
+    facts.strides = {1};
+    facts.requires_grad = true;
+    const ValueId weight = add_value("w", std::move(facts));
+    ProgramInput& input = program_.inputs.emplace_back();
+    input.kind = ProgramInput::Kind::parameter;
+    input.value = weight;
+    input.name = "w";
+    program_.graph.inputs.push_back(weight);
+    const ValueId loss =
+        add_node("aten::add.Tensor", {add_node("aten::sum", {of}), add_node("aten::sum", {weight})});
     Operand operand;
     operand.kind = Operand::Kind::value;
-    operand.value = of;
-    const ValueId loss = add_value("loss", std::nullopt);
-    GraphNode node;
-    node.op = "aten::sum";
-    node.operands = {operand};
-    node.targets = {{false, {loss}}};
-    program_.graph.nodes.push_back(std::move(node));
     operand.value = loss;
     program_.graph.outputs.push_back(operand);
     program_.outputs.push_back({ProgramOutput::Kind::loss, operand, ""});
