@@ -148,6 +148,11 @@ TEST(WrongCalls, WithTensorsThatNoOperatorCanTake) {
       {"%a = aten::_grad_sum_to_size(%v, [2, 3])",
        "aten::_grad_sum_to_size: f32[3] cannot be summed to [2,3]"},
       {"%a = aten::sum_to_size(%v, [2, 3])", "aten::sum_to_size: f32[3] cannot be summed to [2,3]"},
+      {"%h = aten::expand(%s, [2147483648])\n%l = aten::arange(5, dtype=i64)\n"
+       "%a, %c = aten::_pad_packed_sequence(%h, %l, False, 0.0, 5)",
+       "aten::_pad_packed_sequence: packs at most 16777216 sequences of at most 16777216 steps, got "
+       "429496730 "
+       "of 5"},
       {"%a = aten::narrow(%s, 0, 0, 1)", "dimension 0 is out of range: there are no dimensions"},
       {"%h = aten::expand(%s, [4294967296])\n%a, %c = aten::sort(%h)",
        "aten::sort: 4294967296 elements cannot be sorted; at most 2147483647 can"},

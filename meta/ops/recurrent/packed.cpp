@@ -22,11 +22,20 @@ void check_list(const Call& c, const Tensor& list) {
     c.error(fmt::format("expects a list of i64 on the host, got {}", describe(list)));
 }
 
+// Lists on the host name each sequence and each step.
+void check_counts(const Call& c, int64_t steps, int64_t batch) {
+  constexpr int64_t kMost = 1 << 24;
+  if (steps > kMost || batch > kMost)
+    c.error(fmt::format("packs at most {} sequences of at most {} steps, got {} of {}", kMost, kMost, batch,
+                        steps));
+}
+
 // Longest first. Where the program does not say them: all as long as the padded input.
 Sizes lengths_of(const Call& c, const Tensor& lengths, int64_t steps, int64_t batch) {
   check_list(c, lengths);
   if (lengths.size(0) != batch)
     c.error(fmt::format("expects a length for each of {} sequences, got {}", batch, lengths.size(0)));
+  check_counts(c, steps, batch);
   const Sizes* told = integers_in(lengths);
   if (!told) note_assumed(c);
   Sizes all = told ? *told : Sizes(size_t(batch), steps);
@@ -143,6 +152,7 @@ constexpr Op kPackedSequences[] = {
 Sizes batch_sizes_of(const Call& c, const Tensor& batch_sizes, int64_t rows, int64_t batch) {
   check_list(c, batch_sizes);
   const int64_t steps = batch_sizes.size(0);
+  check_counts(c, steps, batch);
   Sizes all;
   if (const Sizes* told = integers_in(batch_sizes)) {
     all = *told;
