@@ -6,7 +6,7 @@
 #include "meta/ops/all.h"
 #include "step/compiled/executor/executor.h"
 #include "step/compiled/ir/from_program.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof {
 namespace {

@@ -21,9 +21,8 @@ Integers dense_strides(const Integers& sizes) {
 
 // The framework gives cuDNN a dimension more in place of one spatial dimension.
 Integers in_two_dimensions(SizesView sizes) {
-  Integers out(sizes.begin(), sizes.end());
-  if (out.size() == 3) out.insert(out.begin() + 2, 1);
-  return out;
+  if (sizes.size() == 3) return {sizes[0], sizes[1], 1, sizes[2]};
+  return {sizes.begin(), sizes.end()};
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "core/formats/output_file.h"
 
 #ifdef METAPROF_CUDA
-#include "backends/cuda/measure.h"
+#include "backends/cuda/measure/measure.h"
 #include "reports/device/measurement_report.h"
 #endif
 

@@ -6,7 +6,7 @@
 
 #include "step/compiled/ir/aliases.h"
 #include "step/compiled/passes/pass.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "step/compiled/passes/differentiable_operators.h"
+#include "step/compiled/autodiff/differentiable_operators.h"
 #include "step/compiled/passes/pass.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "step/compiled/autodiff/formula.h"
 #include "step/compiled/passes/pass.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

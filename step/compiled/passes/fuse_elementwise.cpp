@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-#include "step/compiled/passes/elementwise.h"
-#include "step/compiled/passes/fused_chunks.h"
-#include "step/compiled/passes/fused_sizes.h"
+#include "step/compiled/fusion/elementwise.h"
+#include "step/compiled/fusion/fused_chunks.h"
+#include "step/compiled/fusion/fused_sizes.h"
 #include "step/compiled/passes/pass.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

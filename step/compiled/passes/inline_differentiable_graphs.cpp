@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "step/compiled/passes/pass.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

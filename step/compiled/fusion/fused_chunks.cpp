@@ -1,9 +1,9 @@
-#include "step/compiled/passes/fused_chunks.h"
+#include "step/compiled/fusion/fused_chunks.h"
 
 #include <algorithm>
 
-#include "step/compiled/passes/fused_sizes.h"
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/fusion/fused_sizes.h"
+#include "step/compiled/ir/subgraphs.h"
 
 namespace metaprof::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "backends/cuda/nvml.h"
+#include "backends/cuda/measure/nvml.h"
 
 #include "core/error.h"
 

@@ -1,4 +1,4 @@
-#include "step/compiled/passes/elementwise.h"
+#include "step/compiled/fusion/elementwise.h"
 
 #include <algorithm>
 

@@ -1,11 +1,11 @@
-#include "backends/cuda/measure.h"
+#include "backends/cuda/measure/measure.h"
 
 #include <algorithm>
 #include <ctime>
 
-#include "backends/cuda/measure_memory.h"
-#include "backends/cuda/nvml.h"
-#include "backends/cuda/stopwatch.h"
+#include "backends/cuda/measure/measure_memory.h"
+#include "backends/cuda/measure/nvml.h"
+#include "backends/cuda/measure/stopwatch.h"
 #include "core/error.h"
 
 namespace metaprof::cuda {

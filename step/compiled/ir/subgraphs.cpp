@@ -1,4 +1,4 @@
-#include "step/compiled/passes/subgraphs.h"
+#include "step/compiled/ir/subgraphs.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-#include "step/compiled/passes/fused_sizes.h"
+#include "step/compiled/fusion/fused_sizes.h"
 
 #include <algorithm>
 #include <map>

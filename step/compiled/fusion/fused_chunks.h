@@ -9,7 +9,7 @@
 
 #include <functional>
 
-#include "step/compiled/passes/pass.h"
+#include "step/compiled/ir/graph.h"
 
 namespace metaprof::ir {
 

@@ -1,4 +1,4 @@
-#include "step/compiled/passes/differentiable_operators.h"
+#include "step/compiled/autodiff/differentiable_operators.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/stopwatch.h"
+#include "backends/cuda/measure/stopwatch.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "backends/cuda/measure_memory.h"
+#include "backends/cuda/measure/measure_memory.h"
 
 #include <memory>
 #include <vector>

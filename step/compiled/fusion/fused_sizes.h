@@ -2,7 +2,7 @@
 // Sizes of what fused kernels compute: derivatives of broadcasting operators ask for them, and a result must not be
 // written to memory only to be asked for its sizes (torch/csrc/jit/passes/graph_fuser.cpp, 2.11).
 
-#include "step/compiled/passes/pass.h"
+#include "step/compiled/ir/graph.h"
 
 namespace metaprof::ir {
 
