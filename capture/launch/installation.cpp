@@ -79,7 +79,7 @@ std::string assumptions_of(const LaunchOptions& options) {
   std::string lines;
   for (const std::string& text : options.assumptions) {
     if (!std::regex_match(text, kAssumption))
-      fail("--assume {}: expected even, all, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", text);
+      fail("--assume {}: expected even, all, both, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", text);
     lines += text + "\n";
   }
   return lines;

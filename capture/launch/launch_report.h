@@ -59,6 +59,14 @@ struct TriedFixes {
   int64_t batch = 0;  ///< of the same: the first size of what a model was called with first; 0: not known
 };
 
+/// What the program took where its unknown answers were the other ones.
+struct OtherAnswers {
+  bool all_set = false;  ///< unknown masks had all of their elements set; false: unknown answers were 0
+  std::string ended;     ///< as RunReport::ended
+  Bytes allocated = {}, reserved = {};  ///< at most, each over all ranks
+  bool ran_out = false;                 ///< memory ran out: the figures are what was taken by then
+};
+
 struct RunReport {
   std::vector<std::string> program;
   std::string device, device_title;  ///< "h200", "NVIDIA H200"
@@ -76,6 +84,7 @@ struct RunReport {
   std::string problem;             ///< why nothing was recorded, as a sentence; empty: something was
   std::vector<std::string> notes;  ///< what is missing
   std::vector<RankRun> ranks;      ///< by rank, then by device
+  std::optional<OtherAnswers> other_answers;  ///< nothing: it ran once, or had no unknown answer
   std::vector<PossibleFix> possible_fixes;
   std::optional<TriedFixes> fixes;                ///< nothing: none was asked for (try_fixes)
   std::vector<std::pair<int, Program>> captured;  ///< rank and program, where the run captured any

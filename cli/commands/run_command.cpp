@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "capture/launch/both_answers.h"
 #include "capture/launch/run.h"
 #include "capture/launch/saved_program.h"
 #include "cli/commands/commands.h"
@@ -268,6 +269,18 @@ void choose_ranks(const Command& command, RunCommandOptions& options) {
   run.different_ranks = !options.ranks.empty();
 }
 
+// Once, or with either answer where the program read what nobody knows.
+RunReport run_program(RunCommandOptions& options, const std::function<void(const Progress&)>& progress) {
+  LaunchOptions& run = options.run;
+  if (std::erase(run.assumptions, "both") == 0) return run_recorded(run, progress);
+  if (std::ranges::find(run.assumptions, "all") != run.assumptions.end())
+    fail("--assume both runs the program with `all`, too: give one of them");
+  if (!run.save.empty() || options.fixes)
+    fail("--assume both runs the program twice: {} takes one run, with --assume all or without it",
+         run.save.empty() ? "--fixes" : "--save");
+  return run_with_both_answers(run, progress, [] { message("the program runs again with: --assume all"); });
+}
+
 int run(const Command& command, RunCommandOptions& options) {
   check(command, options);
   choose_ranks(command, options);
@@ -279,7 +292,7 @@ int run(const Command& command, RunCommandOptions& options) {
   RunProgressLine line;
   std::function<void(const Progress&)> progress;
   if (isatty(STDERR_FILENO) != 0) progress = [&](const Progress& now) { line.show(now); };
-  RunReport report = run_recorded(options.run, progress);
+  RunReport report = run_program(options, progress);
   std::cerr << std::flush;
   tell_end(report, options.run.timeout);
   if (options.fixes && report.problem.empty()) try_all_fixes(options.run, options.context, report, all_fit);
@@ -370,8 +383,8 @@ void add_program_options(Command& command, RunCommandOptions& options) {
   command
       .option("--assume", run.assumptions,
               "data-dependent sizes: even (experts are chosen equally often), all (unknown masks have all "
-              "elements set), or what a line reads")
-      .value("even|all|FILE:LINE=N[/M]")
+              "elements set), both (run with none and with all of them), or what a line reads")
+      .value("even|all|both|FILE:LINE=N[/M]")
       .one_value();
   command.option("--env", run.environment, "an environment variable for the program")
       .value("NAME=VALUE")

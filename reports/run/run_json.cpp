@@ -138,6 +138,16 @@ void add_rank_costs(Json& json, const RankRun& rank, const RunCosts& costs) {
     json[member] = nullptr;
 }
 
+Json other_answers_json(const RunReport& report) {
+  if (!report.other_answers) return nullptr;
+  const OtherAnswers& other = *report.other_answers;
+  return {{"unknown_masks", other.all_set ? "all" : "none"},
+          {"allocated_bytes", other.allocated.count},
+          {"reserved_bytes", other.reserved.count},
+          {"out_of_memory", other.ran_out},
+          {"ended_by", text_or_null(other.ended)}};
+}
+
 Json rank_json(const RunReport& report, const RankRun& rank, const RunCosts& costs) {
   const RecordedDevice& recorded = rank.recorded;
   Json reads = Json::array();
@@ -194,6 +204,7 @@ std::string run_json(const RunReport& report, const RunCosts& costs) {
   json["ended_by"] = text_or_null(report.ended);
   json["problem"] = text_or_null(report.problem);
   json["notes"] = report.notes;
+  json["other_answers"] = other_answers_json(report);
   json["ranks"] = Json::array();
   for (const RankRun& rank : report.ranks) json["ranks"].push_back(rank_json(report, rank, costs));
   return json_text(json);

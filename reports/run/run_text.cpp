@@ -206,7 +206,8 @@ std::string reads(const RankRun& rank, bool brief) {
     text += fmt::format("{} more are not shown (--all)\n", all.size() - listed.size());
   if (std::ranges::any_of(all, [](const DataRead& read) { return read.source == "unknown"; }))
     text +=
-        "unknown answers are 0: an unknown mask has no element set (--assume all: it has all of them set)\n";
+        "unknown answers are 0: an unknown mask has no element set (--assume both: the peak with all of them "
+        "set, too)\n";
   return text;
 }
 
@@ -391,11 +392,28 @@ Verdict verdict_of(const RunReport& report, const RankRun& rank) {
   return verdict;
 }
 
+namespace {
+
+std::string other_answers(const RunReport& report) {
+  if (!report.other_answers) return "";
+  const OtherAnswers& other = *report.other_answers;
+  const std::string_view kZero = "unknown answers as 0", kAll = "all elements of unknown masks set";
+  return fmt::format("\nThis report has {}. With {} the program takes {} (reserved {}) at most{}\n",
+                     other.all_set ? kZero : kAll, other.all_set ? kAll : kZero,
+                     human_bytes(other.allocated.count), human_bytes(other.reserved.count),
+                     other.ran_out          ? ", and memory runs out"
+                     : !other.ended.empty() ? fmt::format(", and is ended by {}", other.ended)
+                                            : "");
+}
+
+}  // namespace
+
 std::string run_text(const RunReport& report, const TextOptions& options, const RunCosts& costs) {
   const RankRun& rank = largest_rank(report);
   const auto title = [&](const std::string& text) { return heading(text, options.colour); };
   std::string text = opening(report, rank, options.colour);
   text += failures(report, rank, options.colour);
+  text += other_answers(report);
   text += growth(rank);
   text += beside_training(rank);
   text += fixes(report, rank, options.colour);

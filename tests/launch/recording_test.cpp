@@ -41,7 +41,8 @@ TEST(Assumptions, AreLinesOfTheEnvironment) {
     } catch (const Error& error) {
       EXPECT_EQ(
           std::string(error.what()),
-          fmt::format("--assume {}: expected even, all, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER", wrong));
+          fmt::format("--assume {}: expected even, all, both, FILE:LINE=NUMBER or FILE:LINE=NUMBER/NUMBER",
+                      wrong));
     }
   }
 }

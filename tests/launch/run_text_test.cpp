@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "capture/launch/both_answers.h"
 #include "capture/launch/fixes.h"
 #include "capture/launch/peak.h"
 #include "tests/launch/recorded_run.h"
@@ -191,6 +192,54 @@ TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
   text = run_text(found, {});
   EXPECT_NE(text.find("\nfigures are what the program asks for on a device with room for it"), text.npos)
       << text;
+}
+
+// Of a run whose phase had this peak.
+RunReport run_with_peak(const std::string& name, const std::filesystem::path& folder, int64_t peak,
+                        const std::string& more = "") {
+  std::filesystem::create_directories(folder / name);
+  std::ofstream(folder / name / "process-7.jsonl")
+      << kProcess << kTorch << kDevice << phase("setup", 0, 5, peak) << more;
+  LaunchOptions options;
+  options.program = {"python", "train.py"};
+  options.device.memory = {1000};
+  return report_of(options, {}, read_processes(folder / name));
+}
+
+TEST_F(RecordingTest, OfBothAnswersTheLargerRunIsReported) {
+  const RunReport larger = larger_of(run_with_peak("zero", folder_, 400), run_with_peak("all", folder_, 900));
+  EXPECT_EQ(largest_rank(larger).memory.phases.peak.reserved_bytes.peak, 900);
+  EXPECT_NE(run_text(larger, {})
+                .find("This report has all elements of unknown masks set. With unknown answers "
+                      "as 0 the program takes 400 B (reserved 400 B) at most\n"),
+            std::string::npos)
+      << run_text(larger, {});
+  const auto json = nlohmann::json::parse(run_json(larger)).at("other_answers");
+  EXPECT_EQ(json.at("unknown_masks"), "none");
+  EXPECT_EQ(json.at("reserved_bytes"), 400);
+
+  const RunReport smaller =
+      larger_of(run_with_peak("zero", folder_, 900), run_with_peak("all", folder_, 400));
+  EXPECT_NE(run_text(smaller, {}).find("With all elements of unknown masks set the program takes 400 B"),
+            std::string::npos);
+}
+
+TEST_F(RecordingTest, OfBothAnswersTheOneThatRunsOutOfMemoryIsReported) {
+  const std::string ran_out =
+      R"({"row": "out_of_memory", "device": 0, "requested": 2000, "line": "", "function": "", "phase": "setup", )"
+      R"("step": 0, "module": "", "allocated_bytes": 7, "reserved_bytes": 8})"
+      "\n";
+  const RunReport report =
+      larger_of(run_with_peak("zero", folder_, 900), run_with_peak("all", folder_, 400, ran_out));
+  ASSERT_TRUE(report.other_answers.has_value());
+  EXPECT_FALSE(report.other_answers->all_set);
+  const RunReport other =
+      larger_of(run_with_peak("zero", folder_, 400, ran_out), run_with_peak("all", folder_, 900));
+  EXPECT_NE(
+      run_text(other, {}).find("With all elements of unknown masks set the program takes 900 B (reserved "
+                               "900 B) at most\n"),
+      std::string::npos)
+      << run_text(other, {});
 }
 
 }  // namespace

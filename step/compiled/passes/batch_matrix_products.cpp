@@ -5,8 +5,8 @@
 #include <map>
 
 #include "step/compiled/ir/aliases.h"
-#include "step/compiled/passes/pass.h"
 #include "step/compiled/ir/subgraphs.h"
+#include "step/compiled/passes/pass.h"
 
 namespace metaprof::ir {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "step/compiled/autodiff/differentiable_operators.h"
-#include "step/compiled/passes/pass.h"
 #include "step/compiled/ir/subgraphs.h"
+#include "step/compiled/passes/pass.h"
 
 namespace metaprof::ir {
 namespace {

@@ -11,8 +11,8 @@
 #include <unordered_set>
 
 #include "step/compiled/autodiff/formula.h"
-#include "step/compiled/passes/pass.h"
 #include "step/compiled/ir/subgraphs.h"
+#include "step/compiled/passes/pass.h"
 
 namespace metaprof::ir {
 namespace {

@@ -8,8 +8,8 @@
 #include "step/compiled/fusion/elementwise.h"
 #include "step/compiled/fusion/fused_chunks.h"
 #include "step/compiled/fusion/fused_sizes.h"
-#include "step/compiled/passes/pass.h"
 #include "step/compiled/ir/subgraphs.h"
+#include "step/compiled/passes/pass.h"
 
 namespace metaprof::ir {
 namespace {
