@@ -44,6 +44,16 @@ def graphs_that_are_pooled():
 
 
 @program
+def different_coordinates():
+    """Those of a gradient are not known: as if all were different, as they are here."""
+    indices, values = on_device([[0, 1, 1], [2, 0, 0]]), on_device([1.0, 2.0, 3.0])
+    sparse = torch.sparse_coo_tensor(indices, values, (2, 3), check_invariants=False).coalesce()
+    rows = nn.Embedding(9, 2, sparse=True).to(DEVICE)
+    rows(on_device([1, 2, 5])).sum().backward()
+    return sparse._nnz(), rows.weight.grad.coalesce()._nnz()
+
+
+@program
 def gradients_of_what_a_mask_takes():
     """The backward counts the elements of the mask again."""
     weight, labels = nn.Parameter(torch.arange(6.0).to(DEVICE)), on_device([3, -100, 4, -100, -100, 1])

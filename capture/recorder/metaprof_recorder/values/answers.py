@@ -89,6 +89,14 @@ class Answers:
 
         return UNKNOWN, count
 
+    def different(self, recipe, most, storages):
+        """(source, function) for `given`, of a call that counts the different ones of `most` columns: as many, where they are not known."""
+        def count():
+            found, source = self.of(recipe, storages)
+            return (most, ASSUMED) if found is None else (tensors_of(self._torch, found)[0].shape[1], source)
+
+        return UNKNOWN, count
+
     def _candidates(self, arguments):
         """How many elements a call chooses among: of its mask, of the scores of boxes, or of its only tensor."""
         tensors = tensors_of(self._torch, arguments)

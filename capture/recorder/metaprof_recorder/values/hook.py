@@ -11,7 +11,7 @@ import threading
 from metaprof_recorder import FOLDER
 from metaprof_recorder.program import sources
 from metaprof_recorder.pytorch.higher_order import OF_SIZES, OF_VALUES, passing
-from metaprof_recorder.values.operators import Operator
+from metaprof_recorder.values.operators import COALESCE, Operator
 
 OF_DEVICES = ("CUDA", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 TRACED = ("FakeTensor", "FunctionalTensor", "UninitializedTensorMixin")  # they stand for tensors that are not there
@@ -90,6 +90,8 @@ class Hook:
 
     def _is_of_devices(self, name):
         c = self._torch._C
+        if name == COALESCE:
+            return True
         if not any(c._dispatch_has_kernel_for_dispatch_key(name, key) for key in OF_DEVICES):
             return False
         try:

@@ -11,6 +11,7 @@ NUMBERS = (int, float, bool, complex)
 ASSUMED = {"eq": False, "ne": True, "isin": False, "isnan": False, "isinf": False, "isposinf": False, "isneginf": False}
 FINITE = {"_amp_foreach_non_finite_check_and_unscale_": 1}  # the argument that they write to if a number is not finite
 KEEP = {"scatter_", "index_copy_", "index_put_", "_index_put_impl_", "masked_fill_", "index_fill_", "masked_scatter_", "put_"}  # what they do not write to they leave as it is
+COALESCE = "aten::_coalesce"  # it reads how many coordinates of a sparse tensor are different
 SIZES_FOLLOW = {"_unique"}  # from data, and no tag says so
 CHOOSE = ("nonzero", "masked_select", "argwhere", "unique", "_unique")  # as many elements as they are given, or fewer
 READ_WITHIN = {"normal", "isin", "linalg_eig", "linalg_matrix_exp", "segment_reduce"}  # they call others, and read what those give, in order to check or to choose
@@ -50,6 +51,7 @@ class Operator:
         self.indexes = aten and "indices" in self.names and base.startswith(("index", "_index", "_unsafe_index"))
         self.chooses = self.indexes or (self.sizes_follow and (not aten or base.startswith(CHOOSE)))
         self.reads = self.copies or self.answers or self.sizes_follow or self.indexes
+        self.coalesces = schema.name == COALESCE
         self.reads_within = aten and base in READ_WITHIN
         self.choice = CHOICES.get(base) if aten else None
         self.joins = aten and base.rstrip("_") in ("bitwise_and", "bitwise_or", "logical_and", "logical_or")

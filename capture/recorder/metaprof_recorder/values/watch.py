@@ -10,7 +10,7 @@ from metaprof_recorder.values.backward import Backward
 from metaprof_recorder.values.graphs import Graphs
 from metaprof_recorder.values.hook import Hook
 from metaprof_recorder.values.limits import FLOPS, LARGEST, LITTLE, OF_ONE_CALL
-from metaprof_recorder.values.operators import OF_DEVICE
+from metaprof_recorder.values.operators import OF_DEVICE, Operator
 from metaprof_recorder.values.ranks import Ranks
 from metaprof_recorder.values.recipes import Call, Made, Reference, Version, Written
 from metaprof_recorder.values.storages import Storages
@@ -32,6 +32,7 @@ class Watch:
         self.hook = hook or Hook(torch, self._call, self._size_within_backward)
         self._graphs = graphs or Graphs(torch, self._storages)
         self.unseen = Unseen(limits, self._storages, answers, self.hook)
+        self._coordinates, self._different = Operator(torch, "aten::_indices"), Operator(torch, "aten::unique_dim")
         self._ranks = Ranks(torch, self._note_of_ranks, self._content_to_send) if process_groups.alone() else None
 
     def begin(self, library):
@@ -59,6 +60,8 @@ class Watch:
                 for tensor in self._memory(result):
                     self.unseen.forget(tensor)
                 return result
+            if operator.coalesces:
+                return self._coalesce(operator, keys, arguments, options)
             if operator.communicates:
                 return self._communicate(operator, keys, arguments, options)
             if operator.calls_collectives:
@@ -323,6 +326,12 @@ class Watch:
             call = self._pass_on_seen if operator.aten else self._pass_on
             result = call(operator, keys, arguments, options)
         return self._note(operator, arguments, options, recipe, result)
+
+    def _coalesce(self, operator, keys, arguments, options):
+        coordinates = self._coordinates.pass_on(self.hook, keys, arguments, {})
+        recipe = None if self._graphs.captures() else self._recipe(self._different, (coordinates, 1), {})
+        with self._answers.given(*self._answers.different(recipe, coordinates.shape[1], self._storages)):
+            return self._pass_on(operator, keys, arguments, options)
 
     def _size_within_backward(self, operator, keys, arguments, options):
         if not self._concerns(arguments, options):
