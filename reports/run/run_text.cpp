@@ -21,12 +21,13 @@ namespace {
 
 using Align = TextTable::Align;
 constexpr size_t kMostFailures = 8;
-constexpr size_t kMostHolders = 6;
+constexpr size_t kMostHolders = 5;
 constexpr int64_t kLeastShare =
     1000;  // a variable that holds less than a thousandth of the peak is not listed
 constexpr size_t kMostCharactersOfHolder = 100;
 // What fits a screen, without --all.
-constexpr size_t kMostPhases = 12, kMostModules = 6, kMostTensors = 5, kMostReads = 3, kMostNotes = 3;
+constexpr size_t kMostPhases = 7, kMostModules = 6, kMostTensors = 3, kMostReads = 3, kMostNotes = 3;
+constexpr double kLeastCategory = 0.005;  // of the peak
 
 int64_t steps_of(const RankRun& rank) {
   int64_t steps = 0;
@@ -166,7 +167,7 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
   text += fmt::format("; reached in {}{}\n",
                       named_peak(rank) ? place(*named_peak(rank)) : place(memory.peak.part),
                       in_call(memory.peak.op, memory.peak.module));
-  text += category_table(memory.peak);
+  text += category_table(memory.peak, options.brief ? kLeastCategory : 0);
   if (rank.peak_is_near) text += "(what is alive is of an earlier moment, with up to 2 % less)\n";
   text += holders(rank, options);
   text += heading("Largest tensors alive at the peak", options.colour);
@@ -216,7 +217,7 @@ std::string notes(const RunReport& report, const RankRun& rank, bool brief) {
   if (rank.recorded.outside_allocator && rank.recorded.outside_allocator->count > 0)
     text += fmt::format("outside the allocator: {}{}\n", both_units(rank.recorded.outside_allocator->count),
                         report.real ? " (context, libraries, other processes)" : " (libraries)");
-  if (!report.real)
+  if (!report.real && !brief)
     text +=
         "an emulated device has no driver: what lies outside the allocator is what is reported for such "
         "cards "

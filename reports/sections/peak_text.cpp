@@ -31,20 +31,27 @@ std::string both_units(int64_t bytes) {
   return bytes < 1024 ? human_bytes(bytes) : fmt::format("{} ({} B)", human_bytes(bytes), grouped(bytes));
 }
 
-std::string category_table(const PeakMoment& peak) {
+std::string category_table(const PeakMoment& peak, double least) {
   TextTable table;
   const Unit unit = unit_for_bytes(peak.bytes.count);
   table.column("category", Align::left);
   table.column(fmt::format("live, {}", unit.name));
   table.column("share, %");
+  const auto row = [&](const std::string& name, int64_t bytes) {
+    const double share = static_cast<double>(bytes) / static_cast<double>(peak.bytes.count);
+    table.row({name, in_unit(bytes, unit), fmt::format("{:.1f}", 100.0 * share)});
+  };
+  int64_t small = 0;
   for (int i = 0; i < kCategories; ++i) {
     const int64_t bytes = peak.by_category[i].count;
-    if (bytes == 0) continue;
-    table.row(
-        {std::string(to_string(static_cast<Category>(i))), in_unit(bytes, unit),
-         fmt::format("{:.1f}", 100.0 * static_cast<double>(bytes) / static_cast<double>(peak.bytes.count))});
+    if (static_cast<double>(bytes) < least * static_cast<double>(peak.bytes.count)) {
+      small += bytes;
+    } else if (bytes > 0) {
+      row(std::string(to_string(static_cast<Category>(i))), bytes);
+    }
   }
-  table.row({"total", in_unit(peak.bytes.count, unit), "100.0"});
+  if (small > 0) row("smaller ones", small);
+  row("total", peak.bytes.count);
   return table.text(2);
 }
 

@@ -10,17 +10,26 @@
 namespace metaprof {
 namespace {
 
-// A kind is told by words without addresses of memory, numbers of processes and lengths.
-std::string kind_of(const std::string& what) {
+// The innermost function of ours in a sanitizer's report that is no container's; empty: there is none.
+std::string place_in(const std::string& report) {
+  static const std::regex kFrame(R"(#[0-9]+ 0x[0-9a-f]+ in (metaprof::[^\n<(]*))");
+  for (std::sregex_iterator frame(report.begin(), report.end(), kFrame), end; frame != end; ++frame)
+    if (!(*frame)[1].str().starts_with("metaprof::SmallVector")) return (*frame)[1].str();
+  return "";
+}
+
+// A kind is told by the place, and by words without addresses of memory, numbers of processes and lengths.
+std::string kind_of(const Finding& finding) {
   static const std::regex kVarying("0x[0-9a-f]{9,}|==[0-9]+==|[0-9]+ characters|message: .*");
-  return std::regex_replace(what, kVarying, "…");
+  const std::string place = place_in(finding.report);
+  return std::regex_replace(finding.what, kVarying, "…") + (place.empty() ? "" : ", " + place);
 }
 
 bool fails_alike(const HostileCase& hostile, const std::string& kind) {
   bool fails = false;
   watch(0, 1,
         {.run = [&](uint64_t) { return run_case(hostile); },
-         .found = [&](const Finding& finding) { fails = kind_of(finding.what) == kind; }});
+         .found = [&](const Finding& finding) { fails = kind_of(finding) == kind; }});
   return fails;
 }
 
@@ -54,7 +63,7 @@ Findings::Findings(std::string folder, Make make, Shrink shrink)
 
 void Findings::add(const Finding& finding) {
   ++count_;
-  if (++kinds_[kind_of(finding.what)] > 1) return;
+  if (++kinds_[kind_of(finding)] > 1) return;
   const std::string name = fmt::format("{}/{}", folder_, finding.number);
   fmt::print("case {}: {}\n", finding.number, finding.what);
   std::fflush(stdout);
@@ -63,7 +72,7 @@ void Findings::add(const Finding& finding) {
 
 void Findings::write(const Finding& finding, const std::string& name) const {
   HostileCase hostile = make_(finding.number);
-  const std::string kind = kind_of(finding.what);
+  const std::string kind = kind_of(finding);
   if (!finding.what.starts_with("a hang") && !finding.what.starts_with("a control character") &&
       can_be_read(hostile))
     hostile = shrink_(hostile, [&](const HostileCase& less) { return fails_alike(less, kind); });

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/formats/display.h"
+#include "reports/sections/peak_text.h"
 #include "reports/tables/text_table.h"
 
 namespace metaprof {
@@ -86,6 +89,21 @@ TEST(TextTable, FitsAWidth) {
             "  model.l….q_proj     12\n"
             "  head                 1\n"
             "  too narrow for: nothing; FLOPs (--width 0 shows all)\n");
+}
+
+TEST(CategoryTable, SmallOnesAreOneRow) {
+  PeakMoment peak;
+  peak.bytes = {1000};
+  peak.by_category[static_cast<size_t>(Category::parameter)] = {994};
+  peak.by_category[static_cast<size_t>(Category::input)] = {4};
+  peak.by_category[static_cast<size_t>(Category::kept)] = {2};
+  const auto rows = [&](double least) {
+    const std::string text = category_table(peak, least);
+    return std::ranges::count(text, '\n');
+  };
+  EXPECT_EQ(rows(0), 2 + 3 + 1);
+  EXPECT_EQ(rows(0.005), 2 + 2 + 1);
+  EXPECT_NE(category_table(peak, 0.005).find("smaller ones"), std::string::npos);
 }
 
 }  // namespace
