@@ -26,7 +26,7 @@ constexpr int64_t kLeastShare =
     1000;  // a variable that holds less than a thousandth of the peak is not listed
 constexpr size_t kMostCharactersOfHolder = 100;
 // What fits a screen, without --all.
-constexpr size_t kMostPhases = 7, kMostModules = 6, kMostTensors = 3, kMostReads = 3, kMostNotes = 3;
+constexpr size_t kMostPhases = 9, kMostModules = 6, kMostTensors = 3, kMostReads = 3, kMostNotes = 3;
 constexpr double kLeastCategory = 0.005;  // of the peak
 
 int64_t steps_of(const RankRun& rank) {
