@@ -12,6 +12,7 @@ import functools
 import threading
 
 from metaprof_recorder.capture.functions import Body, Function, listed
+from metaprof_recorder.capture.nodes import own
 from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.text.arguments import words
 
@@ -262,8 +263,8 @@ class Nested:
         def after(results, gradients):
             self._end(function, [results[i] if i < len(results) else None for i in edges])
 
-        node.register_prehook(before)
-        node.register_hook(after)
+        node.register_prehook(own(before))
+        node.register_hook(own(after))
 
     def _begin(self, function, gradients):
         capture = self._capture

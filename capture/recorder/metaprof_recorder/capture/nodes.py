@@ -12,6 +12,13 @@ import functools
 from metaprof_recorder.text.arguments import words
 
 EDGES = "_metaprof_edges"  # in the metadata of a node: its Edges by their numbers
+OWN = "_metaprof_own"      # attribute of a hook of the capture's own
+
+
+def own(hook):
+    """A hook that is no part of the program."""
+    setattr(hook, OWN, True)
+    return hook
 
 
 class Edge:
@@ -80,6 +87,8 @@ class Nodes:
 
     def _seen(self, hook):
         """A hook on a node. If it runs before the node, its calls are written down, and what it keeps of the gradients."""
+        if hasattr(hook, OWN):
+            return hook
         backward = self._capture.backward
         number = backward.number()
 
