@@ -59,7 +59,7 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(phases(report)[2], self.whole_job("ddp.py")[2])
 
     def test_what_dtensors_do_within_an_operator_is_saved(self):
-        for program in ("fsdp.py", "heads.py", "loss.py"):
+        for program in ("context.py", "fsdp.py", "heads.py", "loss.py"):
             with self.subTest(program), tempfile.TemporaryDirectory() as folder:
                 result, _ = run(["--world-size", "4", "--gpus", "4", "--save", f"{folder}/step.mp"], program)
                 self.assertEqual(result.returncode, 0, result.stderr)
