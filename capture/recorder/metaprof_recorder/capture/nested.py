@@ -93,6 +93,7 @@ class Nested:
     def __init__(self, capture, torch):
         self._capture, self._torch = capture, torch
         self._snapshot = torch._C.DispatchKeySet(torch._C.DispatchKey.PythonTLSSnapshot)
+        self._top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)  # PyTorch 2.6 does not tell
         self._saved_names = {}  # name of a node's class -> its attributes that say what it has saved
         self.casting = False  # autocast converts what an operator is given; it keeps converted parameters until its region ends
         self._running = None  # while a node runs: what stood before it
@@ -134,7 +135,7 @@ class Nested:
 
     def has_kernel(self, overload, arguments):
         """Whether an operator on DTensors calls something else than itself on what they hold."""
-        if not self._handlers or not any(is_distributed(one) for one in arguments) or self._capture.regions.asks:
+        if not self._handlers or not any(is_distributed(one) for one in arguments) or self._cannot_tell():
             return False
         on = self._dispatcher._custom_op_handlers
         return any((overload in handlers or overload.name() in callers) and next(iter(handlers)) in on for handlers, callers in self._handlers)
@@ -176,8 +177,9 @@ class Nested:
     def _function(self, overload, key, tensors, arguments, options):
         capture, functions = self._capture, self._capture.functions
         name = overload.name()
-        if capture.regions.asks:  # its policy counts calls of operators, and the program would have others
-            capture.refuse(f"{name} is called on nested tensors of jagged layout within a selective checkpoint")
+        if self._cannot_tell():
+            kind = "selective checkpoint" if capture.regions.asks else "checkpoint (PyTorch 2.7 and later can)"
+            capture.refuse(f"{name} is called on nested tensors of jagged layout within a {kind}")
             return overload._op_dk(key, *arguments, **options)
         capture.values.drop_held()
         given = [one for one in tensors if one.requires_grad]
@@ -272,9 +274,15 @@ class Nested:
 
     # ---- within a checkpoint
 
+    def _cannot_tell(self):
+        """Whether it is not known what a node saves and is given back. The policy of a selective checkpoint counts calls of operators, and the program
+        would have others."""
+        regions = self._capture.regions
+        return regions.asks or (regions.is_open() and self._top is None)
+
     def _around_packing(self, function):
         """Hooks that are told what the node saves and is given back, around those that pack it."""
-        top = self._torch._C._autograd._top_saved_tensors_default_hooks(False)
+        top = self._top and self._top(False)
         if top is None:
             return contextlib.nullcontext()
         pack, unpack = top
