@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 
-from metaprof_recorder.ranks import peers, symmetric_memory
+from metaprof_recorder.ranks import peers
 
 
 def alone():
@@ -26,7 +26,6 @@ def represent(torch):
         peers.begin(os.environ["METAPROF_RECORD_RANKS"], rank, world)
     from torch.distributed import distributed_c10d
     _reduce_gradients(torch)
-    symmetric_memory.represent(torch)
 
     original_init, original_group = distributed_c10d.init_process_group, distributed_c10d.new_group
 

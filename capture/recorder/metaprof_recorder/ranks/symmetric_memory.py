@@ -3,7 +3,6 @@
 Ranks of one machine can read each other's symmetric memory, as asynchronous tensor parallelism does. A rank alone reads its own in the place of the others',
 as a collective gives it what it would if all ranks held the same. Whoever waits for another rank goes on at once.
 """
-from metaprof_recorder.process.import_hook import after_import
 
 
 class Memory:
@@ -26,18 +25,15 @@ class Memory:
     put_signal = wait_signal = lambda self, rank, channel=0, timeout_ms=0: None
 
 
-def represent(torch):
-    """Does nothing before the program uses symmetric memory."""
-    after_import("torch.distributed._symmetric_memory", lambda module: _Memories(torch, module).install())
+class Memories:
+    """What a program asks torch.distributed._symmetric_memory, which it has imported."""
 
-
-class _Memories:
     def __init__(self, torch, module):
         self._torch, self._module, self._owner = torch, module, module._SymmetricMemory
         self._allocate = self._owner.empty_strided_p2p
         self._groups = {}  # address of memory -> its group, if that was said when it was made
 
-    def install(self):
+    def represent(self):
         self._module.enable_symm_mem_for_group = self._enable
         self._owner.empty_strided_p2p, self._owner.rendezvous = staticmethod(self._made), staticmethod(self._meet)
 
