@@ -15,6 +15,7 @@ constexpr struct {
               {"backward_leave", StepCall::backward_leave},
               {"hook", StepCall::hook},
               {"hook_enter", StepCall::hook_enter},
+              {"edge", StepCall::edge},
               {"hook_leave", StepCall::hook_leave},
               {"saved_on_host_enter", StepCall::saved_on_host_enter},
               {"saved_on_host_leave", StepCall::saved_on_host_leave},

@@ -14,7 +14,9 @@ enum class StepCall : uint8_t {
              ///< behind them: what hooks call within it follows, up to backward_leave
   backward_leave,  ///< (): … and ends
   hook,  ///< (number, "gradient" or "accumulated", tensor): a function of the program's is to run in backward
-  hook_enter,    ///< (number): it runs; its results are the gradients that it is given
+  hook_enter,  ///< (number): it runs; its results are the gradients that it is given. (number, name, root, path): it
+               ///< runs before this node of autograd, whose edge is its last result
+  edge,          ///< (tensor): the edge of autograd's graph that leads to it, without the tensor
   hook_leave,    ///< (number, gradients): … and gives these in their place (None: the same)
   gradient,      ///< (leaf): its .grad
   set_gradient,  ///< (leaf, tensor or None): .grad = …

@@ -183,7 +183,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
     case StepCall::backward: {
       const std::vector<Tensor> roots = given.known_tensors(0);
       note_loss(roots);
-      WithinBackward within(*this, code, instruction, values);
+      WithinBackward within(*this, code, instruction, roots, values);
       Gradients made = run_backward(session_, given, roots);
       within.run_rest();
       if (!given.value(5).boolean()) results.push_back(Value(Value::Tensors(made.begin(), made.end())));
@@ -193,6 +193,7 @@ void Interpreter::run_step_call(const Code& code, const Instruction& instruction
     case StepCall::hook_enter:
     case StepCall::hook_leave: fail("{}: no backward has been entered", node.op);
     case StepCall::hook: add_hook(given.value(0).integer(), given.value(1).string(), given.tensor(2)); break;
+    case StepCall::edge: results.push_back(Value(tensor_at(session_, gradient_edge(given.tensor(0))))); break;
     case StepCall::gradient: {
       const Tensor gradient = given.tensor(0).grad();
       if (!gradient.defined()) return as_recorded(code, node, values, "it has no gradient");

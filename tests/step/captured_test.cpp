@@ -315,6 +315,61 @@ step::backward_leave()
   EXPECT_EQ(multiplications(run(calls)), multiplications(run(kStep)) + 1);
 }
 
+// The first part of a backward ends at x. What a hook before the product kept begins the second part, which ends at w.
+const std::string kParts = R"(%w: f32[1000] grad = step::tensor()
+%x: f32[1000] grad = step::tensor()
+step::phase("forward", 0, -1)
+%y: f32[1000] = aten::mul.Tensor(%w, %x)
+%z: f32[1000] = aten::mul.Tensor(%y, 2.0) drop %y
+%loss: f32[] = aten::sum(%z) drop %z
+step::phase("backward", 0, -1)
+%one: f32[] = aten::ones_like(%loss)
+[%gx: f32[1000]] = step::backward([%loss], [%one], True, False, [%x], False, True) drop %one, %loss
+%kept: f32[1000], %node = step::hook_enter(0, "MulBackward0", 0, [0, 0])
+step::hook_leave(0, None)
+step::backward_leave() drop %gx
+step::phase("optimizer", 0, -1)
+[%gw: f32[1000]] = step::backward([%node], [%kept], False, False, [%w], False) drop %node, %kept
+)";
+
+TEST(Captured, AHookBeforeANodeKeepsWhatTheRestOfTheBackwardBeginsWith) {
+  const Phases found = phases(kParts);
+  ASSERT_EQ(found.rows.size(), 4u);
+  const auto requested = [&](size_t row) { return found.rows[row].numbers.requested_bytes; };
+  EXPECT_EQ(requested(2).current, 4000 + 4000 + 4000);  // w, x, and what was kept
+  EXPECT_EQ(requested(3).peak, 4000 + 4000 + 4000 + 4000);
+  EXPECT_EQ(requested(3).current, 4000 + 4000 + 4000);  // w, x, the gradient of w
+}
+
+TEST(Captured, AHookBeforeANodeThatIsElsewhereSaysSo) {
+  const auto replaced = [](const std::string& node) {
+    std::string calls = kParts;
+    calls.replace(calls.find("0, \"MulBackward0\", 0, [0, 0]"), 28, node);
+    return message(calls);
+  };
+  const std::string elsewhere = ", which is not where the backward of the run had it";
+  EXPECT_EQ(replaced("0, \"MulBackward0\", 0, [0, 0]"), "no error");
+  EXPECT_EQ(replaced("0, \"MmBackward0\", 0, [0, 0]"),
+            "step::hook_enter: hook 0 runs before MmBackward0" + elsewhere);
+  EXPECT_EQ(replaced("0, \"MulBackward0\", 0, [0, 7]"),
+            "step::hook_enter: hook 0 runs before MulBackward0" + elsewhere);
+  EXPECT_EQ(replaced("0, \"MulBackward0\", 1, [0, 0]"),
+            "step::hook_enter: hook 0 runs before MulBackward0" + elsewhere);
+  EXPECT_EQ(replaced("0, \"MulBackward0\""), "step::hook_enter: takes 1 or 4 arguments");
+}
+
+// The tensor itself has gone; its graph has not.
+TEST(Captured, ABackwardBeginsAtAnEdge) {
+  std::string calls = kStep;
+  calls.replace(calls.find("%one: f32[]"), std::string::npos, R"(%one: f32[] = aten::ones_like(%loss)
+%edge = step::edge(%loss) drop %loss
+step::backward([%edge], [%one], False, False, tensors[], True) drop %one, %edge
+)");
+  EXPECT_EQ(phases(calls).rows[2].numbers.requested_bytes.current, 4000 + 4000);  // w and its gradient
+  EXPECT_EQ(message("%w: f32[4] = step::tensor()\n%e = step::edge(%w)\n"),
+            "step::edge: the graph of autograd has no such edge");
+}
+
 // w times x keeps both for backward: on the host, where they take nothing of the device.
 TEST(Captured, WhatIsSavedOnTheHostTakesNothingOfTheDevice) {
   std::string calls = kStep;

@@ -19,12 +19,13 @@ from metaprof_recorder.observers.training_calls import TrainingCalls, with_deriv
 from metaprof_recorder.phases.statistics import Statistics
 from metaprof_recorder.phases.training_step import Phases, Segment
 from metaprof_recorder.process import process_exit
+from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.program import fixes, models, sources
 from metaprof_recorder.program.model_names import ModelNames
 from metaprof_recorder.program.modules import Modules
 from metaprof_recorder.program.trained import Trained
 from metaprof_recorder.pytorch import devices, functorch_wrappers
-from metaprof_recorder.ranks import object_collectives, peers, process_groups
+from metaprof_recorder.ranks import object_collectives, peers, process_groups, symmetric_memory
 from metaprof_recorder.requests import history
 from metaprof_recorder.storages import peaks, tags
 from metaprof_recorder.values import device_reads
@@ -86,6 +87,8 @@ class Recorder:
         if self.capture:
             self.capture.install()
         process_groups.represent(torch)
+        if process_groups.alone():
+            after_import("torch.distributed._symmetric_memory", lambda module: symmetric_memory.Memories(torch, module).represent())
         object_collectives.install(torch, devices.emulator())
         torch.cuda._lazy_call(self._device_is_used)
         process_exit.watch(self)

@@ -47,13 +47,19 @@ class RanksTest(unittest.TestCase):
         self.assertLessEqual(sources, {"computed", "assumed"}, report["ranks"][0]["data_reads"])
         self.assertIn("assumed", sources)
 
+    def test_a_rank_shares_symmetric_memory_with_itself(self):
+        result, report = run(["--world-size", "8", "--gpus", "8", "--rank", "3"], "symmetric.py")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("as in the whole job", result.stdout)
+        self.assertEqual(report["ranks"][0]["outside_allocator"]["libraries"], 2 << 20)  # of 256 KiB that the ranks share
+
     def test_one_rank_of_ddp_takes_what_it_takes_in_the_whole_job(self):
         result, report = run(["--world-size", "4", "--gpus", "4", "--rank", "2"], "ddp.py")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(phases(report)[2], self.whole_job("ddp.py")[2])
 
     def test_what_dtensors_do_within_an_operator_is_saved(self):
-        for program in ("fsdp.py", "loss.py"):
+        for program in ("context.py", "fsdp.py", "heads.py", "loss.py"):
             with self.subTest(program), tempfile.TemporaryDirectory() as folder:
                 result, _ = run(["--world-size", "4", "--gpus", "4", "--save", f"{folder}/step.mp"], program)
                 self.assertEqual(result.returncode, 0, result.stderr)

@@ -1,8 +1,9 @@
 """Backward: one call of the program, and behind it what the program's own hooks call while it runs.
 
 A hook is numbered where it is registered (`step::hook`). Each time that it runs and calls something, its calls stand behind the backward's,
-between `step::hook_enter` and `step::hook_leave`, up to `step::backward_leave`. Hooks that are registered elsewhere (on nodes; callbacks at
-the end of a backward) have numbers without a `step::hook`: the engine runs what they call when the backward ends.
+between `step::hook_enter` and `step::hook_leave`, up to `step::backward_leave`. So stand hooks that keep a gradient which they are given. Hooks before
+nodes (nodes.py) and those that are registered elsewhere (after nodes; callbacks at the end of a backward) have numbers without a `step::hook`: the engine
+runs what the latter call when the backward ends.
 """
 import functools
 import sys
@@ -15,6 +16,7 @@ class Backward:
         self.capture = capture
         self._hooks = 0
         self._line = None   # of the backward that runs, among the program's
+        self._roots = ()    # of that backward
         self._busy = False  # a hook runs
         self._bodies = 0
 
@@ -78,7 +80,12 @@ class Backward:
         def values(tensors):
             if not tensors:
                 return "tensors[]"
-            return "[" + ", ".join(f"%{capture.values.use(tensor)}" if isinstance(tensor, capture.tensors.kind) else "None" for tensor in tensors) + "]"
+            return "[" + ", ".join(map(value, tensors)) + "]"
+
+        def value(tensor):
+            if isinstance(tensor, capture.tensors.kind):
+                return f"%{capture.values.use(tensor)}"
+            return "None" if tensor is None else f"%{capture.nodes.use(tensor)}"
 
         @functools.wraps(original)
         def run(roots, gradients=(), retain=False, create=False, inputs=(), *rest, **options):
@@ -90,18 +97,18 @@ class Backward:
                 return capture.device.backward(original, arguments, options)
             accumulate = options.get("accumulate_grad", rest[1] if len(rest) > 1 else False)
             text = f"{values(roots)}, {values(gradients)}, {bool(retain)}, {bool(create)}, {values(inputs)}, {bool(accumulate)}"
-            return self._run(text, accumulate, lambda: capture.device.backward(original, arguments, options))
+            return self._run(text, roots, accumulate, lambda: capture.device.backward(original, arguments, options))
 
         return run
 
-    def _run(self, text, accumulate, engine):
+    def _run(self, text, roots, accumulate, engine):
         capture = self.capture
         calls = capture.now
-        before = self._line, self._bodies
+        before = self._line, self._bodies, self._roots
         line = len(calls.lines)
         capture.call(f"step::backward({text})")
         if calls is capture.program:
-            self._line, self._bodies = line, 0
+            self._line, self._bodies, self._roots = line, 0, roots
         capture.paused += 1
         try:
             with capture.dispatch.off():
@@ -114,7 +121,7 @@ class Backward:
                 calls.lines[line] = f"step::backward({text})"
                 capture.values.drop_held()
                 capture.call("step::backward_leave()")
-            self._line, self._bodies = before
+            self._line, self._bodies, self._roots = before
         if not accumulate:
             made = ", ".join(capture.values.made(tensor) for tensor in result)
             calls.lines[line] = f"[{made}] = step::backward({text})"
@@ -123,8 +130,8 @@ class Backward:
                     calls.names[id(tensor)].last = len(calls.calls) - 1
         return result
 
-    def body(self, number, function, gradients=()):
-        """Runs what belongs to a hook of this number; what it returns replaces the gradients, if it is a tensor or has some."""
+    def body(self, number, function, gradients=(), node=None):
+        """Runs what belongs to a hook of this number; what it returns replaces the gradients, if it is a tensor or has some. `node`: before which it runs."""
         capture = self.capture
         calls = capture.now
         if self._line is None or self._busy or not capture.running or calls is not capture.program:
@@ -134,27 +141,28 @@ class Backward:
         calls.grad = capture.torch.is_grad_enabled()
         guard = capture.torch._C._EnablePythonDispatcher()
         try:
-            gradients = [one for one in gradients if isinstance(one, capture.tensors.kind)]
+            given = Given(capture, gradients)
             capture.values.drop_held()
-            known = [id(one) in calls.names for one in gradients]
-            made = ", ".join(capture.values.made(one) for one in gradients)
-            capture.call(f"{made}{' = ' if made else ''}step::hook_enter({number})")
+            capture.call(given.enter(f"step::hook_enter({number})"))
             entered = len(calls.lines)
-            references = [sys.getrefcount(one) for one in gradients]
+            given.count()
             result = function()
             capture.values.drop_held()
             results = [one for one in (result if isinstance(result, (tuple, list)) else [result]) if isinstance(one, capture.tensors.kind)]
-            replaced = any(one is not other for one, other in zip(results, gradients)) or (results and not gradients)
-            if len(calls.lines) == entered and not replaced:
-                self._forget(gradients, known)
+            kept = given.kept(results)
+            replaced = any(one is not other for one, other in zip(results, given.tensors)) or (results and not given.tensors)
+            if len(calls.lines) == entered and not replaced and not any(kept):
+                self._forget(given.tensors, given.known)
             else:
                 self._bodies += 1
-                given = "[" + ", ".join(f"%{capture.values.use(one)}" for one in results) + "]" if replaced else "None"
-                capture.call(f"step::hook_leave({number}, {given})")
-                now = [sys.getrefcount(one) - 2 * sum(one is other for other in results) for one in gradients]
-                for i, was_known in enumerate(known):
-                    if not was_known and now[i] <= references[i]:
-                        self._let_go(gradients[i])
+                place = capture.nodes.enter(number, node, self._roots) if node is not None else None
+                if place:
+                    calls.lines[entered - 1] = given.enter(*place[::-1])
+                values = "[" + ", ".join(f"%{capture.values.use(one)}" for one in results) + "]" if replaced else "None"
+                capture.call(f"step::hook_leave({number}, {values})")
+                for one, was_known, is_kept in zip(given.tensors, given.known, kept):
+                    if not was_known and not is_kept:
+                        self._let_go(one)
             return result
         finally:
             del guard
@@ -182,6 +190,34 @@ class Backward:
         calls.calls.pop()
         if last in calls.drops:
             calls.drops.setdefault(last - 1, []).extend(calls.drops.pop(last))
+
+
+class Given:
+    """The gradients that a hook is given."""
+
+    def __init__(self, capture, gradients):
+        kind = capture.tensors.kind
+        self._all = gradients
+        self.tensors = [one for one in gradients if isinstance(one, kind)]
+        self.known = [id(one) in capture.now.names for one in self.tensors]
+        self._made = [capture.values.made(one) for one in gradients]
+        self._before = ()
+
+    def enter(self, call, edge=None):
+        """The line that begins the hook's calls."""
+        made = self._made + [edge] if edge else self._made if self.tensors else []
+        return f"{', '.join(made)}{' = ' if made else ''}{call}"
+
+    def count(self):
+        self._before = self._counts()
+
+    def kept(self, results):
+        """Which of the tensors the hook has kept since they were counted, or what it was given them in. `results`: what it has returned, and the list itself."""
+        whole, *each = [now > before for now, before in zip(self._counts(results), self._before)]
+        return [whole or one for one in each]
+
+    def _counts(self, results=()):
+        return [sys.getrefcount(self._all)] + [sys.getrefcount(one) - 2 * sum(one is other for other in results) for one in self.tensors]
 
 
 class Engine:

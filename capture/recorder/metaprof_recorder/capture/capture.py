@@ -18,6 +18,7 @@ from metaprof_recorder.capture.dtypes import DTypes
 from metaprof_recorder.capture.functions import Functions, tensors_in
 from metaprof_recorder.capture.modes import Modes
 from metaprof_recorder.capture.nested import Nested
+from metaprof_recorder.capture.nodes import Nodes
 from metaprof_recorder.capture.operators import Operators
 from metaprof_recorder.capture.optimizers import Optimizers
 from metaprof_recorder.capture.refcounts import counts_tell
@@ -63,6 +64,7 @@ class Capture:
         self.transforms = Transforms(torch, wrappers)
         self.functions = Functions(self)
         self.backward = Backward(self)
+        self.nodes = Nodes(self)
         self.regions = Regions(self)
         self.optimizers = Optimizers(self)
         self.nested = Nested(self, torch)
@@ -76,6 +78,7 @@ class Capture:
         distributed.install(self)
         self.functions.install()
         self.backward.install()
+        self.nodes.install()
         self.nested.install()
 
     def uninstall(self):

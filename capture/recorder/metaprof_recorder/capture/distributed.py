@@ -64,6 +64,19 @@ def _watch_redistribution(capture, owner):
     capture.patches.set(owner, "redistribute_local_args", staticmethod(redistribute))
 
 
+def own_sizes(signature, arguments, result):
+    """The arguments of a call on DTensors with the sizes of the rank's own part in place of those of the whole tensor."""
+    local, at = getattr(result, "_local_tensor", None), signature.sizes_at
+    if local is None or at is None or at >= len(arguments) or not isinstance(arguments[at], (list, tuple)):
+        return arguments
+    sizes = arguments[at]
+    first = arguments[1] % (result.dim() - len(sizes) + 1) if at > 1 else 0  # (self, dim, sizes)
+    own = local.shape[first:first + len(sizes)]
+    if len(own) != len(sizes) or own == result.shape[first:first + len(sizes)]:
+        return arguments
+    return (*arguments[:at], [size if size == -1 else part for size, part in zip(sizes, own)], *arguments[at + 1:])
+
+
 def inner(tensor):
     """What a tensor's own memory is: of a DTensor the local one, of a nested tensor its values; None: nobody knows. The program has operators called on that instead."""
     if is_nested(tensor):

@@ -5,18 +5,28 @@ such tensors, too. Below autograd torch/nested/_internal/ops.py calls operators 
 that makes a node is written as a function (functions.py) with its calls as the forward, and as the backward what the node calls when it
 runs. In the place of a nested tensor stand its values: its own name is another look at them, which has its gradient.
 
-So it is with a loss of DTensors whose classes are on several ranks (`loss_parallel`). Other operators on DTensors are written down with the tensors that
-these hold.
+So it is with operators on DTensors that call something else than themselves on what these hold: a loss whose classes are on several ranks
+(`loss_parallel`), and attention to tokens that are on several ranks (context parallel). Other operators on DTensors are written down with the tensors
+that these hold.
+
+Within a checkpoint what a node has saved is packed, and made again when it is asked for. Hooks around the checkpoint's own tell both.
 """
+import contextlib
 import functools
 import threading
 
 from metaprof_recorder.capture.functions import Body, Function, listed
+from metaprof_recorder.capture.nodes import own
 from metaprof_recorder.process.import_hook import after_import
 from metaprof_recorder.text.arguments import words
 
 
-LOSS = ("aten::cross_entropy_loss", "aten::nll_loss_nd", "aten::nll_loss", "aten::log_softmax.int")  # they call those that loss_parallel has kernels of
+LOSS = ("aten::cross_entropy_loss", "aten::nll_loss_nd", "aten::nll_loss", "aten::log_softmax.int")
+ATTENTION = ("aten::scaled_dot_product_attention",)
+HANDLERS = (  # a module, its table of functions that run operators on DTensors, and who calls these operators
+    ("torch.distributed.tensor.parallel.loss", "customized_loss_ops", LOSS),
+    ("torch.distributed.tensor.experimental._context_parallel._attention", "custom_ops", ATTENTION),
+    ("torch.distributed.tensor.experimental._attention", "customized_ops", ATTENTION))  # before 2.10
 
 
 def is_nested(tensor):
@@ -44,11 +54,17 @@ class NestedFunction(Function):
         super().__init__(functions, name, given)
         self.saved_values = {}  # number of a value -> its place among those that the node has saved
         self.addresses = {}     # … and by its storage, with what it is
+        self.packed = []        # within a checkpoint: what it has saved, until it has returned
+        self.places = []        # … and afterwards the place of each
+        self.unpacked = {}      # id of what it is given back -> (itself, its place), while it runs
 
 
 class NestedBody(Body):
     def takes(self, tensor):
         """What the node has saved is an input of the graph, and goes when the node has run."""
+        if id(tensor) in self.function.unpacked:
+            self.add(("saved", self.function.unpacked[id(tensor)][1]), tensor)
+            return True
         saved = self.function.saved_values
         name = self.enclosing.names.get(id(tensor))
         numbers = name.numbers if name is not None and name() is tensor else ()
@@ -77,22 +93,26 @@ class Nested:
     def __init__(self, capture, torch):
         self._capture, self._torch = capture, torch
         self._snapshot = torch._C.DispatchKeySet(torch._C.DispatchKey.PythonTLSSnapshot)
+        self._top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)  # PyTorch 2.6 does not tell
         self._saved_names = {}  # name of a node's class -> its attributes that say what it has saved
         self.casting = False  # autocast converts what an operator is given; it keeps converted parameters until its region ends
         self._running = None  # while a node runs: what stood before it
-        self._of_loss = None  # loss_parallel's kernels for DTensors; its dispatcher has them while it is on
+        self._handlers = []    # (table, who calls its operators) of HANDLERS; the dispatcher has a table's functions while they are on
 
     def install(self):
         from torch.nested._internal.nested_tensor import NestedTensor
         self._capture.patches.set(NestedTensor, "__torch_dispatch__", classmethod(self._seen(NestedTensor.__torch_dispatch__.__func__)))
         if self._torch.distributed.is_available():
-            self._capture.patches.later(after_import("torch.distributed.tensor.parallel.loss", self._watch_loss))
+            for module, table, callers in HANDLERS:
+                self._capture.patches.later(after_import(module, functools.partial(self._watch_handlers, table, callers)))
 
-    def _watch_loss(self, module):
-        """`loss_parallel`: operators of a loss whose classes are on several ranks."""
-        self._of_loss, self._kernels = module.customized_loss_ops, module.DTensor._op_dispatcher._custom_op_handlers
-        for overload, handler in list(module.customized_loss_ops.items()):
-            module.customized_loss_ops[overload] = self._seen(handler)
+    def _watch_handlers(self, table, callers, module):
+        handlers = getattr(module, table, {})
+        for overload, handler in list(handlers.items()):
+            handlers[overload] = self._seen(handler)
+        if handlers:
+            self._dispatcher = module.DTensor._op_dispatcher
+            self._handlers.append((handlers, callers))
 
     def _seen(self, function):
         """Whoever is called below autograd calls operators with the keys above it left out: ours, too."""
@@ -115,11 +135,10 @@ class Nested:
 
     def has_kernel(self, overload, arguments):
         """Whether an operator on DTensors calls something else than itself on what they hold."""
-        if self._of_loss is None or self._torch.ops.aten._log_softmax.default not in self._kernels:
+        if not self._handlers or not any(is_distributed(one) for one in arguments) or self._cannot_tell():
             return False
-        if (overload not in self._of_loss and overload.name() not in LOSS) or not any(is_distributed(one) for one in arguments):
-            return False
-        return self._torch._C._autograd._top_saved_tensors_default_hooks(False) is None
+        on = self._dispatcher._custom_op_handlers
+        return any((overload in handlers or overload.name() in callers) and next(iter(handlers)) in on for handlers, callers in self._handlers)
 
     def among(self, *lists):
         """Whether some of these are nested tensors."""
@@ -158,8 +177,9 @@ class Nested:
     def _function(self, overload, key, tensors, arguments, options):
         capture, functions = self._capture, self._capture.functions
         name = overload.name()
-        if self._torch._C._autograd._top_saved_tensors_default_hooks(False) is not None:
-            capture.refuse(f"{name} is called on nested tensors of jagged layout within a checkpoint, or where hooks pack what autograd saves")
+        if self._cannot_tell():
+            kind = "selective checkpoint" if capture.regions.asks else "checkpoint (PyTorch 2.7 and later can)"
+            capture.refuse(f"{name} is called on nested tensors of jagged layout within a {kind}")
             return overload._op_dk(key, *arguments, **options)
         capture.values.drop_held()
         given = [one for one in tensors if one.requires_grad]
@@ -168,7 +188,8 @@ class Nested:
         capture.step(f"function_enter({words(name)})")
         functions.depth = 1
         try:
-            result = overload._op_dk(key, *arguments, **options)
+            with self._around_packing(function):
+                result = overload._op_dk(key, *arguments, **options)
         finally:
             functions.depth = 0
         if capture.running:
@@ -184,7 +205,7 @@ class Nested:
             edges = [i for i, (other, _) in enumerate(node.next_functions) if other is not None]
             if len(edges) != len(given) and len(given) > 1:
                 return capture.refuse(f"gradients of {function.name} on nested tensors of jagged layout cannot be told apart")
-            saved = self._saved(node)
+            saved = function.packed or self._saved(node)
         texts = [None] * (1 + max((one.output_nr for one in made), default=-1))
         for one in made:
             texts[one.output_nr] = f"%{self._result(one)}"
@@ -194,6 +215,9 @@ class Nested:
             if number not in function.saved_values:
                 function.addresses.setdefault(capture.tensors.address(one), (len(function.saved_values), capture.tensors.facts_of(one)))
                 function.saved_values[number] = len(function.saved_values)
+            if function.packed:
+                function.places.append(function.saved_values[number])
+        function.packed = []
         function.made, function.values = len(texts), capture.values.count
         arguments = listed([capture.values.use(one) for one in given])
         capture.functions.leaves[len(capture.now.lines)] = function
@@ -248,6 +272,41 @@ class Nested:
             capture.paused -= 1
         return list(found.values())
 
+    # ---- within a checkpoint
+
+    def _cannot_tell(self):
+        """Whether it is not known what a node saves and is given back. The policy of a selective checkpoint counts calls of operators, and the program
+        would have others."""
+        regions = self._capture.regions
+        return regions.asks or (regions.is_open() and self._top is None)
+
+    def _around_packing(self, function):
+        """Hooks that are told what the node saves and is given back, around those that pack it."""
+        top = self._top and self._top(False)
+        if top is None:
+            return contextlib.nullcontext()
+        pack, unpack = top
+
+        def packed(tensor):
+            first = len(function.packed)
+            function.packed += [part for part in parts(tensor) if part.is_cuda]
+            return range(first, len(function.packed)), pack(tensor)
+
+        def unpacked(held):
+            which, packed = held
+            self._capture.paused += 1
+            try:
+                with self._capture.dispatch.off():  # a checkpointed region is computed again here
+                    tensor = unpack(packed)
+            finally:
+                self._capture.paused -= 1
+            if self._running is not None and self._running[1].function is function:
+                some = [part for part in parts(tensor) if part.is_cuda]
+                function.unpacked.update({id(part): (part, function.places[i]) for part, i in zip(some, which)})
+            return tensor
+
+        return self._torch.autograd.graph.saved_tensors_hooks(packed, unpacked)
+
     # ---- backward
 
     @property
@@ -262,8 +321,8 @@ class Nested:
         def after(results, gradients):
             self._end(function, [results[i] if i < len(results) else None for i in edges])
 
-        node.register_prehook(before)
-        node.register_hook(after)
+        node.register_prehook(own(before))
+        node.register_hook(own(after))
 
     def _begin(self, function, gradients):
         capture = self._capture
@@ -288,6 +347,7 @@ class Nested:
         capture = self._capture
         body = self._running[1]
         body.returns = [f"%{capture.values.use(capture.tensors.memory_of(one))}" if one is not None else "None" for one in results]
+        function.unpacked = {}
         self.restore()
 
     def restore(self):

@@ -62,8 +62,9 @@ class Operators:
                 redistributed, self.redistributed = self.redistributed, around
             calls.used = used
             transforms.note_nodes()
-            if redistributed.locals:
-                texts = self._arguments(signature, redistributed.among(arguments), options)
+            own = distributed.own_sizes(signature, arguments, result)
+            if redistributed.locals or own is not arguments:
+                texts = self._arguments(signature, redistributed.among(own), options)
             if texts is None:
                 if not tensors.some_on_device(result):
                     return result

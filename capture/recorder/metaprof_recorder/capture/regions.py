@@ -14,6 +14,7 @@ class Regions:
         self._begun = 0          # how many calls there were before it
         self._asked = {}         # operator -> how many of its calls a policy has been asked about
         self._kept = {}          # operator -> numbers of calls whose results it keeps
+        self.asks = False        # the region that is open asks a policy
         self.values_before = {}  # line of a region -> how many values there were when it was opened
 
     def is_open(self):
@@ -32,7 +33,7 @@ class Regions:
         calls = capture.now
         self._line, self._given, self._begun = len(calls.lines), given, len(calls.calls)
         self.values_before[self._line] = capture.values.count
-        self._asked, self._kept = {}, {}
+        self._asked, self._kept, self.asks = {}, {}, False
         calls.lines.append(f"checkpoint {kind} {{" if kind else "checkpoint {")
         return True
 
@@ -47,13 +48,14 @@ class Regions:
             calls.lines[self._line] = "# a checkpointed region without calls"
         else:
             calls.lines.append("}")
-        self._line, self._given = None, ()
+        self._line, self._given, self.asks = None, (), False
 
     def selective(self, contexts, caching):
         """`contexts()` of the region that is open, of which the first asks a policy about each call while the region runs."""
         def watched():
             forward, again = contexts()
             if isinstance(forward, caching):
+                self.asks = self.is_open()
                 policy, asked, kept = forward.policy_fn, self._asked, self._kept
                 forward.policy_fn = lambda context, operator, *rest, **options: _note(asked, kept, operator, policy(context, operator, *rest, **options))
             else:

@@ -8,6 +8,7 @@ PASS_ON = ("c10d::", "_c10d_functional::", "fsdp::", "flex_lib::")
 GIVE_DTYPES = {"aten::type_as", "aten::to.other"}  # the second argument says which dtype (and device) the result has
 CHOOSE_ATTENTION = {"aten::scaled_dot_product_attention", "aten::_native_multi_head_attention", "aten::_transformer_encoder_layer_fwd"}
 SIZES_FOLLOW = ("lengths", "batch_sizes")  # arguments: lists on the host that say how large results are
+SIZES_OF_RESULT = ("size", "shape", "sizes")  # arguments; the last: of the dimensions from `dim` on
 EMPTY_LISTS = {"List[Tensor]": "tensors[]", "List[Optional[Tensor]]": "tensors[]", "List[float]": "reals[]", "List[bool]": "booleans[]"}
 
 
@@ -30,6 +31,8 @@ class Signature:
         # A factory without a dtype takes the default one, which a program may have set.
         makes = "dtype" in names and not any("Tensor" in str(argument.type) for argument in schema.arguments)
         self.dtype_at = names.index("dtype") if makes else None
+        # Sizes of the only result: where they stand, and whether they are those of all dimensions.
+        self.sizes_at = next((names.index(name) for name in SIZES_OF_RESULT if name in names and len(schema.returns) == 1), None)
         self.empty = {}
         self.reals = set()
         self.lists = set()
