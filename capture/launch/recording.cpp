@@ -133,6 +133,8 @@ class Reader {
       device_of(row).outside_allocator = Bytes{row.at("bytes").integer()};
     } else if (kind == "waiting") {
       device_of(row).waiting = {{row.at("bytes").integer()}, text_of(row, "line")};
+    } else if (kind == "lent") {
+      device_of(row).lent = {{row.at("bytes").integer()}, text_of(row, "line")};
     } else if (kind == "modules") {
       for (RecordedDevice& each : process_.devices)
         row.at("types").for_each_member([&](std::string_view path, const Json& type) {

@@ -117,6 +117,25 @@ TEST_F(RecordingTest, MemoryOfNcclIsSaidToBeLeftOut) {
   EXPECT_NE(run_text(report(), {}).find(left_out[0]), std::string::npos);
 }
 
+TEST_F(RecordingTest, MemoryThatComesBackTooEarlyIsSaid) {
+  const auto notes = [&](const std::string& rows) {
+    write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + rows);
+    return report().notes;
+  };
+  EXPECT_TRUE(notes("").empty());
+  EXPECT_EQ(
+      notes(R"({"row": "lent", "device": 0, "bytes": 2097152, "line": "train.py:27"})"
+            "\n"),
+      std::vector<std::string>{
+          "a second stream uses blocks of up to 2.0 MiB (train.py:27). They come back at once here, and on a "
+          "device when that stream is done, so that more can be reserved: --device-clock expected or late"});
+  EXPECT_EQ(notes(R"({"row": "lent", "device": 0, "bytes": 8, "line": null})"
+                  "\n")
+                .at(0)
+                .substr(0, 44),
+            "a second stream uses blocks of up to 8 B. Th");
+}
+
 TEST_F(RecordingTest, TheAllocatorsSettingsAreThoseThatTheVersionReads) {
   const auto conf = [&](const char* version, const std::string& variables) {
     write("process-7.jsonl", kProcess + "{\"row\": \"torch\", \"version\": \"" + version +
