@@ -113,6 +113,7 @@ class Reader {
                                                             {"data_read", &Reader::data_read},
                                                             {"outside", &Reader::outside},
                                                             {"waiting", &Reader::waiting},
+                                                            {"lent", &Reader::lent},
                                                             {"modules", &Reader::modules},
                                                             {"events", &Reader::events},
                                                             {"peak", &Reader::peak},
@@ -163,6 +164,8 @@ class Reader {
   void waiting(const Json& row) {
     device_of(row).waiting = {{row.at("bytes").integer()}, text_of(row, "line")};
   }
+
+  void lent(const Json& row) { device_of(row).lent = {{row.at("bytes").integer()}, text_of(row, "line")}; }
 
   void modules(const Json& row) {
     for (RecordedDevice& each : process_.devices)

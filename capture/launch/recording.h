@@ -112,6 +112,7 @@ struct RecordedDevice {
   std::vector<DataRead> reads;
   std::vector<RecordedOutOfMemory> out_of_memory;
   WaitingBlocks waiting;                   ///< of the steps of which every request was kept
+  WaitingBlocks lent;                      ///< the largest that another stream uses, too (record_stream)
   std::optional<Bytes> outside_allocator;  ///< in use at the end, beyond what the allocator had reserved
   std::optional<Trace> trace;              ///< of the steps of which every request was kept
   std::string log;                         ///< the allocator's history; empty: it was not asked for

@@ -249,6 +249,21 @@ bool uses_nccl(const LaunchOptions& options, const std::vector<RecordedProcess>&
                            }));
 }
 
+// Where all work is complete at once, no block waits for a second stream that uses it.
+void add_lent_memory(const LaunchOptions& options, RunReport& report) {
+  if (options.real || options.clock != "at-once") return;
+  WaitingBlocks largest;
+  for (const RankRun& rank : report.ranks)
+    if (rank.recorded.lent.bytes > largest.bytes) largest = rank.recorded.lent;
+  if (largest.bytes.count == 0) return;
+  report.notes.push_back(
+      fmt::format("a second stream uses blocks of up to {}{}. They come back at once here, and on a device "
+                  "when that stream is "
+                  "done, so that more can be reserved: --device-clock expected or late",
+                  human_bytes(largest.bytes.count),
+                  largest.line.empty() ? "" : fmt::format(" ({})", short_line(largest.line))));
+}
+
 }  // namespace
 
 RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
@@ -285,6 +300,7 @@ RunReport report_of(const LaunchOptions& options, const ProcessEnd& end,
     for (const RecordedDevice& device : process.devices)
       report.ranks.push_back(rank_run(options, process, device));
   }
+  add_lent_memory(options, report);
   if (uses_nccl(options, processes))
     report.notes.emplace_back(
         "NCCL's own memory counts as 0: real cards took 0.5 to 2.9 GiB for it (docs/reference/run.md)");

@@ -17,8 +17,6 @@
 namespace metaprof {
 namespace {
 
-namespace fs = std::filesystem;
-
 TEST_F(RecordingTest, AProgramThatWasKilledWhileItWasSetUpHadUsedTheDevice) {
   write("process-7.jsonl", kProcess + kTorch + kDevice);
   EXPECT_EQ(report(137).problem, "the program ended before its first phase was over");
@@ -69,6 +67,25 @@ TEST_F(RecordingTest, MemoryOfNcclIsSaidToBeLeftOut) {
   write("7.log", "emulator 1 7 1\n5 communicator 0 2\n6 communicator 0 2\n");
   EXPECT_EQ(report().notes, left_out);
   EXPECT_NE(run_text(report(), {}).find(left_out[0]), std::string::npos);
+}
+
+TEST_F(RecordingTest, MemoryThatComesBackTooEarlyIsSaid) {
+  const auto notes = [&](const std::string& rows) {
+    write("process-7.jsonl", kProcess + kTorch + kDevice + phase("setup", 0, 5, 6) + rows);
+    return report().notes;
+  };
+  EXPECT_TRUE(notes("").empty());
+  EXPECT_EQ(
+      notes(R"({"row": "lent", "device": 0, "bytes": 2097152, "line": "train.py:27"})"
+            "\n"),
+      std::vector<std::string>{
+          "a second stream uses blocks of up to 2.0 MiB (train.py:27). They come back at once here, and on a "
+          "device when that stream is done, so that more can be reserved: --device-clock expected or late"});
+  EXPECT_EQ(notes(R"({"row": "lent", "device": 0, "bytes": 8, "line": null})"
+                  "\n")
+                .at(0)
+                .substr(0, 44),
+            "a second stream uses blocks of up to 8 B. Th");
 }
 
 TEST_F(RecordingTest, TheAllocatorsSettingsAreThoseThatTheVersionReads) {
@@ -289,12 +306,13 @@ TEST_F(RecordingTest, ASavedProgramSaysWhatEndedItsFirstStep) {
   LaunchOptions options;
   options.save = "step.mp";
   for (const auto& [rows, unfinished] : std::vector<std::pair<std::string, std::string>>{
-           {setup + forward, "ValueError in forward of step 1"},
-           {setup + forward + update, "ValueError in forward of step 1"},  // it may have ended in the update
-           {setup + forward + update + phase("zero_grad", 0, 1, 1), ""},
-           {setup + forward + phase("forward", 1, 2, 2), ""}}) {
-    write("process-7.jsonl",
-          kProcess + kTorch + kDevice + rows + R"({"row": "program", "file": "p.mp"})" + "\n");
+           {fmt::format("{}{}", setup, forward), "ValueError in forward of step 1"},
+           {fmt::format("{}{}{}", setup, forward, update),
+            "ValueError in forward of step 1"},  // it may have ended in the update
+           {fmt::format("{}{}{}{}", setup, forward, update, phase("zero_grad", 0, 1, 1)), ""},
+           {fmt::format("{}{}{}", setup, forward, phase("forward", 1, 2, 2)), ""}}) {
+    write("process-7.jsonl", fmt::format("{}{}{}{}{}\n", kProcess, kTorch, kDevice, rows,
+                                         R"({"row": "program", "file": "p.mp"})"));
     const auto programs =
         captured_programs(read_processes(folder_), options, "ValueError in forward of step 1");
     EXPECT_EQ(programs.at(0).second.captured->unfinished, unfinished) << rows;

@@ -204,6 +204,16 @@ loss AddmmBackward0#1
         events.take(0x100, 8), events.give(0x100, 8, at_once=False)
         self.assertEqual(writer(events, STEP).text(), "# phase setup\n+ 1 8 temporary\nrecord_stream 1 1\n- 1\n")
 
+    def test_what_another_stream_uses_is_lent(self):
+        events = Events()
+        events.take(0x100, 8), events.take(0x200, 16), events.take(0x300, 24)
+        events.begin("aten::record_stream", inputs=[("float", (2,), "cuda", 0x200)])
+        events.end()
+        events.give(0x300, 24)
+        events.give(0x100, 8, at_once=False)  # no operator says so, but the allocator waits
+        events.take(0x100, 8)
+        self.assertEqual([storage.lent for storage in writer(events, STEP).storages], [True, True, False, False])
+
     def test_workspaces_of_matrix_products_are_named(self):
         events = Events()
         events.begin("aten::mm")

@@ -28,8 +28,8 @@ std::optional<Sampled> sample(const CudaDevice& device, const Effort& effort,
   const double once = timed(1);
   const auto repetitions = static_cast<int>(
       std::clamp(std::ceil(effort.seconds_of_sample / std::max(once, 1e-7)), 1.0, kMostRepetitions));
-  std::vector<double> seconds;
-  for (int i = 0; i < effort.samples; ++i) seconds.push_back(timed(repetitions) / repetitions);
+  std::vector<double> seconds(static_cast<size_t>(effort.samples));
+  for (double& one : seconds) one = timed(repetitions) / repetitions;
   return summary(seconds);
 }
 

@@ -2,7 +2,8 @@
 # options: --device-clock late
 # status: 0
 # says: kept
-# says: reserved (12.0 MiB if streams are done at once, 24.0 MiB if they are late: a_side_stream_that_is_late.py:14)
+# says: reserved (12.0 MiB if streams are done at once, 24.0 MiB if they are late: a_side_stream_that_is_late.py:15)
+# never: a second stream uses
 import sys
 
 import torch

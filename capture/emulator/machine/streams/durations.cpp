@@ -36,10 +36,10 @@ double flops_of_clock(int sm, int element_bytes) {
 }  // namespace
 
 double seconds_to_take(bool pinned, double bytes) {
-  return pinned ? 0.2e-3 + bytes * 0.32e-9 : 33e-6 + bytes * 0.03e-9;
+  return pinned ? 0.2e-3 + bytes * 0.32e-9 : 33e-6 + bytes * 0.03e-12;
 }
 double seconds_to_give_back(bool pinned, double bytes) {
-  return pinned ? 0.1e-3 + bytes * 0.08e-9 : 27e-6 + bytes * 0.25e-9;
+  return pinned ? 0.1e-3 + bytes * 0.08e-9 : 27e-6 + bytes * 0.25e-12;
 }
 
 Cost cost_of_threads(double threads) { return {.moved = threads * kBytesOfThread}; }

@@ -18,9 +18,11 @@ METAPROF_EXPORT Cost cost_of_threads(double threads);
 
 METAPROF_EXPORT double seconds_of(const Cost& cost);
 
-/// What the host takes to give a device one piece of work, with what PyTorch does for it, and to ask whether something is
-/// complete. Beside an H200: 7 to 12 microseconds for `x.add_(1)`, 0.3 for a query (tests/measured/h200/driver_times.json).
-constexpr double kHostSecondsToSubmit = 10e-6, kHostSecondsToAsk = 1e-6;
+/// What the host takes, with what PyTorch does for it, to give a device one piece of work, to record an event, to let a stream
+/// wait for one, and to ask whether something is complete. Beside an H200: 7 to 12 microseconds for `x.add_(1)`, 5 for
+/// `event.record()`, 7 for `wait_stream` with its event, 0.3 for a query (tests/measured/h200/driver_times.json).
+constexpr double kHostSecondsToSubmit = 10e-6, kHostSecondsToRecord = 5e-6, kHostSecondsToWait = 2e-6,
+                 kHostSecondsToAsk = 1e-6;
 
 /// What the host takes to get memory of the device, and to give it back; the same for pinned memory of its own, which is
 /// locked page by page. As beside an H200.

@@ -186,6 +186,7 @@ Error record_event(Event* event, Stream* stream) {
   Event* const e = streams().events.known(event);
   Stream* const s = resolve(stream);
   if (!e || !s) return invalid_handle;
+  spend(kHostSecondsToRecord);
   join_legacy(*s);
   e->recorded = true;
   e->device = s->device;
@@ -229,6 +230,7 @@ Error stream_waits_for_event(Stream* stream, Event* event) {
   const Event* const e = streams().events.known(event);
   Stream* const s = resolve(stream);
   if (!e || !s) return invalid_handle;
+  spend(kHostSecondsToWait);
   if (!e->recorded) return success;
   if (const auto capture = e->capture.lock()) return enter_capture(*s, capture, e->last);
   if (s->capture) {  // a graph cannot wait for what is not in it

@@ -6,6 +6,7 @@ tensors that are joined. In the module that does this, and nowhere else, the fun
 """
 import ctypes
 import types
+import weakref
 
 
 class _TorchOfObjects(types.ModuleType):
@@ -63,18 +64,17 @@ class Values:
         return None if found is None else [int.from_bytes(found[i:i + 8], "little", signed=True) for i in range(0, len(found), 8)]
 
     def write(self, tensor, content):
-        from torch.multiprocessing.reductions import StorageWeakRef
         self.forget_freed()
         if tensor.is_cuda and tensor.is_contiguous():
             self._library.metaprof_emulator_write(tensor.data_ptr(), len(content), content)
-            self._written.append((StorageWeakRef(tensor.untyped_storage()), tensor.data_ptr(), len(content)))
+            self._written.append((weakref.ref(tensor.untyped_storage()), tensor.data_ptr(), len(content)))
 
     def forget_freed(self):
         """What stood in storages that are gone reads as zero: their memory is used for other things."""
         for storage, address, count in self._written:
-            if storage.expired():
+            if storage() is None:
                 self._library.metaprof_emulator_write(address, count, bytes(count))
-        self._written = [entry for entry in self._written if not entry[0].expired()]
+        self._written = [entry for entry in self._written if entry[0]() is not None]
 
 
 def _sizes(torch, values):

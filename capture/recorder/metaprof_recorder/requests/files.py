@@ -33,6 +33,9 @@ def write(recorder, found, device):
     bytes_, largest = waiting.at_peak(entries)
     if largest is not None:
         recorder.output.write("waiting", device=device, bytes=bytes_, line=recorder.sources.of_frames(largest["frames"])[0])
+    lent = max((storage for storage in lines.storages if storage.lent), key=lambda storage: storage.bytes, default=None)
+    if lent is not None:
+        recorder.output.write("lent", device=device, bytes=lent.bytes, line=lent.line[0])
     if not recorder.reads.listening:
         for (operator, line), count in sorted(lines.reads.items()):
             recorder.output.write("data_read", device=device, op=operator, line=line, count=count, source="device")

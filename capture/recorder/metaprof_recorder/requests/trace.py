@@ -22,7 +22,7 @@ REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy", "lent")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
@@ -30,6 +30,7 @@ class Storage:
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
         self.shared = self.grad = self.freed_within = self.is_copy = False
+        self.lent = False  # to another stream: on a device it comes back when that stream is done
         self.held_by = ""  # the program's variable that leads to it (storages/holders.py)
         self.held_as = None
         self.made_in = ""  # a library's function that asked for it
@@ -189,6 +190,7 @@ class Writer:
             storage.freed_within = any(item is storage.product for item in stack)
             after = self.entries[index + 1] if index + 1 < len(self.entries) else {}
             storage.shared = not (after.get("action") == "free_completed" and after.get("addr") == entry["addr"])
+            storage.lent = storage.lent or (storage.shared and after != {})
 
     @staticmethod
     def _copies_parameter(item, live):
@@ -208,6 +210,8 @@ class Writer:
                 word = dtype_word(dtype)
                 if word:
                     storage.word = f"{word}[{','.join(str(size) for size in sizes)}]"
+        if item.name == "aten::record_stream" and item.inputs and item.inputs[0][3] in live:
+            live[item.inputs[0][3]].lent = True
         if self._reads(item) and not any(self._reads(outer) for outer in stack[:-1] if outer.kind == "operator"):
             line = self._line_of_read(item)
             self.reads[item.name, line] = self.reads.get((item.name, line), 0) + 1
