@@ -79,7 +79,7 @@ TEST(Captured, WhatMayComputeAttentionIsSwitched) {
         bytes = std::max(bytes, storage.bytes.count);
     return bytes;
   };
-  const int64_t heads = 2048, scores = 8 * 2 * heads;  // 64 keys in place of 8 columns, in f32
+  const int64_t heads = 2048, scores = 16 * heads;  // 64 keys in place of 8 columns, in f32
   EXPECT_EQ(largest("step::attention(True, False, False, False)\n"), heads);
   EXPECT_EQ(largest("step::attention(False, False, True, False)\n"), scores);
 }

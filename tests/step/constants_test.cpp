@@ -134,6 +134,7 @@ std::vector<int64_t> bytes_of_device_after_indexing(Model& model, ValueId x, Val
     if (event.kind == Event::Kind::free) alive.erase(event.id);
   }
   std::vector<int64_t> bytes;
+  bytes.reserve(alive.size());
   for (const auto& [id, count] : alive) bytes.push_back(count);
   return bytes;
 }
