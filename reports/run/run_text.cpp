@@ -181,7 +181,7 @@ std::string peak(const RankRun& rank, const TextOptions& options) {
 std::string fragmentation(const RankRun& rank) {
   const AllocatorNumbers& peak = rank.memory.phases.peak;
   const int64_t cached = peak.reserved_bytes.peak - peak.allocated_bytes.peak;
-  if (cached * 10 < peak.reserved_bytes.peak ||
+  if (cached == 0 || cached * 10 < peak.reserved_bytes.peak ||
       rank.alloc_conf.find("expandable_segments:True") != std::string::npos)
     return {};
   return fmt::format(

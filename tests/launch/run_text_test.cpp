@@ -206,6 +206,11 @@ RunReport run_with_peak(const std::string& name, const std::filesystem::path& fo
   return report_of(options, {}, read_processes(folder / name));
 }
 
+TEST_F(RecordingTest, ARunWithoutMemoryHasNoShares) {
+  const std::string text = run_text(run_with_peak("none", folder_, 0), {});
+  EXPECT_EQ(text.find("cached in pieces"), std::string::npos) << text;
+}
+
 TEST_F(RecordingTest, OfBothAnswersTheLargerRunIsReported) {
   const RunReport larger = larger_of(run_with_peak("zero", folder_, 400), run_with_peak("all", folder_, 900));
   EXPECT_EQ(largest_rank(larger).memory.phases.peak.reserved_bytes.peak, 900);

@@ -47,6 +47,11 @@ class RanksTest(unittest.TestCase):
         self.assertLessEqual(sources, {"computed", "assumed"}, report["ranks"][0]["data_reads"])
         self.assertIn("assumed", sources)
 
+    def test_ranks_of_a_whole_job_get_the_objects_that_are_sent(self):
+        result, _ = run(["--gpus", "2"], "objects.py", ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("all as sent", result.stdout)
+
     def test_a_rank_shares_symmetric_memory_with_itself(self):
         result, report = run(["--world-size", "8", "--gpus", "8", "--rank", "3"], "symmetric.py")
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -19,13 +19,10 @@ elif rank == 1:
     received = [None, None]
     dist.recv_object_list(received, src=0)
     assert received == [{"k": 1}, 2], received
-numbers = torch.tensor([rank + 1, 5], device="cuda")
-dist.all_reduce(numbers)
-assert numbers.tolist() == [sum(range(dist.get_world_size() + 1)), 5 * dist.get_world_size()], numbers.tolist()
 half = dist.new_group([1])
 if rank == 1:
     alone = torch.tensor([7], device="cuda")
     dist.all_reduce(alone, group=half)
     assert alone.item() == 7
 dist.destroy_process_group()
-print("agreed", rank)
+print("all as sent")
