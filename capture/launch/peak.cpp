@@ -50,15 +50,18 @@ void take_later_peak(RankRun& run, Bytes traced) {
   run.peak_made_in = run.recorded.made_in;
   run.peak_held_by = run.recorded.held_by;
   const Bytes all{run.memory.phases.peak.allocated_bytes.peak};
-  // What the trace has is known better: who made it, and in which call.
-  if (!run.recorded.peak || static_cast<double>(all.count) <= kNear * static_cast<double>(traced.count)) {
-    run.peak_is_near = all > traced && traced.count > 0;
-    return take_what_is_held(run.memory.peak, run.recorded);
-  }
   const auto most = std::max_element(run.recorded.phases.begin(), run.recorded.phases.end(),
                                      [](const RunPhase& a, const RunPhase& b) {
                                        return a.numbers.allocated_bytes.peak < b.numbers.allocated_bytes.peak;
                                      });
+  // What the trace has is known better: who made it, and in which call.
+  if (!run.recorded.peak || static_cast<double>(all.count) <= kNear * static_cast<double>(traced.count)) {
+    run.peak_is_near = all > traced && traced.count > 0;
+    // The trace's moment is that of most bytes that were asked for; rounded, they can be more in another step.
+    if (most != run.recorded.phases.end() && run.memory.peak.bytes.count > 0)
+      run.memory.peak.part = part_of(*most);
+    return take_what_is_held(run.memory.peak, run.recorded);
+  }
   run.peak_is_near = most->numbers.allocated_bytes.peak != run.recorded.peak->allocated.count;
   PeakMoment peak;
   peak.part = part_of(*most);

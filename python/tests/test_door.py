@@ -412,6 +412,34 @@ def test_a_function_that_trains_is_a_model():
     assert metaprof.profile(step, (X,), optimizer="sgd").phases == metaprof.profile(model, (X,), optimizer="sgd").phases
 
 
+def test_a_step_has_what_it_computes_wherever_gradients_are_freed():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def first(x):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+
+    def between(x):
+        loss = model(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def twice(x):
+        loss = model(x).sum() + model(x.flip(0)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    one, other, double = (metaprof.profile(function, (X,)) for function in (first, between, twice))
+    assert one.saved_bytes == other.saved_bytes > 0
+    assert one.flops == other.flops
+    assert [double.flops[phase] for phase in ("forward", "backward")] == [2 * one.flops[phase] for phase in ("forward", "backward")]
+    assert [phase["phase"] for phase in double.phases if phase.get("step") == 0] == ["forward", "zero_grad", "backward", "optimizer"]
+
+
 def test_hooks_on_gradients_are_called():
     class Hooked(torch.nn.Module):
         def __init__(self, hooked):

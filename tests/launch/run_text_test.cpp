@@ -144,6 +144,7 @@ TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas)
   EXPECT_EQ(rank.memory.peak.by_category[static_cast<size_t>(Category::kept)], Bytes{59});
   EXPECT_EQ(rank.peak_held_by.at(1), "batch (/me/train.py:3), a Tensor");
   EXPECT_EQ(holder_of_results(rank), "batch (/me/train.py:3), a Tensor");
+  EXPECT_NE(run_text(found, {}).find("reached in forward, step 5"), std::string::npos) << "where most was";
 }
 
 TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
@@ -204,6 +205,18 @@ RunReport run_with_peak(const std::string& name, const std::filesystem::path& fo
   options.program = {"python", "train.py"};
   options.device.memory = {1000};
   return report_of(options, {}, read_processes(folder / name));
+}
+
+TEST_F(RecordingTest, WhatUnknownMasksHaveIsSaidWhereOneWasRead) {
+  const auto text = [&](const std::string& op, const std::string& source) {
+    const std::string row = R"({"row": "data_read", "device": 0, "op": ")" + op +
+                            R"(", "line": "net.py:6", "count": 3, "source": ")" + source + "\"}\n";
+    return run_text(run_with_peak(op + source, folder_, 400, row), {});
+  };
+  const std::string hint = "unknown answers are 0: an unknown mask has no element set";
+  EXPECT_NE(text("aten::nonzero", "unknown").find(hint), std::string::npos);
+  EXPECT_EQ(text("aten::nonzero", "computed").find(hint), std::string::npos);
+  EXPECT_EQ(text("aten::_to_copy", "unknown").find(hint), std::string::npos) << "no mask";
 }
 
 TEST_F(RecordingTest, ARunWithoutMemoryHasNoShares) {

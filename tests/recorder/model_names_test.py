@@ -48,6 +48,9 @@ NAMES = ModelNames(TORCH, Sources(), lambda frame: frame.f_code.co_name == "run"
 name_of = eval(compile("lambda root: NAMES.of(root)", "<a hook of torch>", "eval"))  # from no file of the user's
 
 
+beside_others = eval(compile("lambda root: NAMES.of(root, True)", "<a hook of torch>", "eval"))
+
+
 class ModelNamesTest(unittest.TestCase):
     def test_the_only_model_has_none(self):
         net, loss = Module(), Loss()
@@ -61,6 +64,11 @@ class ModelNamesTest(unittest.TestCase):
     def test_a_copy_that_is_not_trained_is_no_other_model(self):
         net, average = Module(), Module(trained=False)
         self.assertEqual([name_of(net), name_of(average)], ["", "average"])
+
+    def test_one_that_is_trained_is_named_beside_others_that_have_run(self):
+        teacher, student = Module(trained=False), Module()
+        self.assertEqual([name_of(teacher), name_of(student)], ["teacher", ""])
+        self.assertEqual(beside_others(student), "student")
 
     def test_attributes_elements_and_keys_name_them(self):
         trainer = types.SimpleNamespace(net=Module(), others=[Module()])

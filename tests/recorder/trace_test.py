@@ -199,6 +199,13 @@ loss AddmmBackward0#1
         head = [line for line in writer(events, STEP, tags).text().splitlines() if line.startswith("parameter")]
         self.assertEqual(head, ["parameter w f32[20]g@2"])
 
+    def test_parameters_of_one_storage_are_all_there(self):
+        events = Events()
+        events.take(0x100, 40), events.cut(1)
+        tags = [(1, 0x100, 0, "parameter", name, word, True) for name, word in (("w", "f32[6]"), ("b", "f32[4]"))]
+        head = [line for line in writer(events, STEP, tags).text().splitlines() if line.startswith("parameter")]
+        self.assertEqual(head, ["parameter w f32[6]g@1", "parameter b f32[4]g@1"])
+
     def test_a_return_that_waits_for_another_stream(self):
         events = Events()
         events.take(0x100, 8), events.give(0x100, 8, at_once=False)

@@ -107,14 +107,24 @@ TEST(SparseGradients, HowManyRowsDifferIsAnAssumption) {
 
 // A padding index makes the gradient's rows data; none is taken to be padding: 300 rows, not 0.
 TEST(SparseGradients, NoIndexIsTakenToBePadding) {
-  std::string text = kEmbedding;
-  text.replace(text.find("-1, False, True"), 2, "0");
-  StepOptions options;
-  options.optimizer = "sgd";
-  const Trace trace = run_steps(parse_program(text, "embedding"), platform_named("h200"), options);
-  const std::vector<UnmodelledRow> rows = unmodelled_rows(trace);
-  ASSERT_EQ(rows.size(), 1U);
-  EXPECT_EQ(rows[0].op, "aten::nonzero");
+  for (const std::string sizes : {"300", "30,10"}) {
+    std::string text = kEmbedding;
+    text.replace(text.find("-1, False, True"), 2, "0");
+    text.replace(text.find("i64[300]") + 4, 3, sizes);
+    text.replace(text.find("f32[300,64]") + 4, 3, sizes);
+    StepOptions options;
+    options.optimizer = "sgd";
+    const Trace trace = run_steps(parse_program(text, "embedding"), platform_named("h200"), options);
+    const std::vector<UnmodelledRow> rows = unmodelled_rows(trace);
+    ASSERT_EQ(rows.size(), 1U) << sizes;
+    EXPECT_EQ(rows[0].op, "aten::index.Tensor");
+    const auto has = [&](const Sizes& wanted) {
+      return std::ranges::any_of(trace.tensors, [&](const TensorRecord& tensor) {
+        return std::ranges::equal(trace.shape(tensor), wanted);
+      });
+    };
+    EXPECT_TRUE(has({1, 300}) && has({300, 64})) << "as many rows as indices: " << sizes;
+  }
 }
 
 TEST(SparseGradients, AreRefusedByOthers) {

@@ -47,10 +47,11 @@ void embedding_dense_backward_cuda(Call& c) {
 }
 
 // How many indices are padding is data; none is taken to be.
-Tensor positions_without_padding(Call& c, const Tensor& kept) {
-  const Sizes all{kept.numel()};
+Tensor without_padding(Call& c, const Tensor& tensor, const Tensor& kept) {
+  Sizes all{kept.numel()};
+  all.append(tensor.sizes().begin() + kept.dim(), tensor.sizes().end());
   const Scoped<SizesByData> assumed(c.session.sizes_by_data, {all, true});
-  return call<"nonzero">(c.session, kept);
+  return call<"index.Tensor">(c.session, tensor, Value::Tensors{kept});
 }
 
 // The table's gradient as indices and rows (aten/src/ATen/native/Embedding.cpp, embedding_sparse_backward).
@@ -62,9 +63,8 @@ void embedding_sparse_backward_body(Call& c) {
   Tensor indices = given, rows = grad;
   if (c.integer("padding_idx") != -1) {
     const Tensor kept = call<"ne.Scalar">(c.session, given, c["padding_idx"]);
-    const Tensor flat = view(positions_without_padding(c, kept), Sizes{-1});
-    indices = call<"index_select">(c.session, reshape(given, Sizes{-1}), 0, flat);
-    rows = call<"index_select">(c.session, reshape(grad, Sizes{-1, columns}), 0, flat);
+    indices = without_padding(c, given, kept);
+    rows = without_padding(c, grad, kept);
   }
   const Tensor index_row = to(reshape(indices, Sizes{1, -1}), DType::i64);
   c.result(Tensor(

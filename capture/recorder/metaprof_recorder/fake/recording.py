@@ -85,7 +85,7 @@ class Recording:
         self._steps = Steps(self._torch, self._patches, self._end_stretch, lambda: len(self.capture.program.lines), self.device.is_here)
         self._rows = self._steps.rows
         self._steps.install()
-        return self._steps.phases.finish
+        return self._steps.finish
 
     def _end_stretch(self):
         self._cut += 1

@@ -12,12 +12,27 @@ class Steps:
         self.rows = []  # (phase, step, first cut, last cut)
         self.phases = Phases(self._measure, lambda row: self.rows.append((row.phase, row.step, row.first, row.last)))
         self._depth = {}  # of calls within calls, by what they are
-        self._before = 0
+        self._before = 0  # lines at the last cut
+        self._called = 0  # lines of what was called
 
     def _measure(self):
         """Whether anything was called stands in the place of bytes: what is only freed calls nothing."""
-        before, self._before = self._before, self._lines()
-        return Segment(self._cut(), {0: {"allocated_bytes": {"current": self._before, "peak": self._before}}})
+        self._called += self._lines() - self._before
+        cut = self._cut()
+        self._before = self._lines()  # the cut is a line, too
+        return Segment(cut, {0: {"allocated_bytes": {"current": self._called, "peak": self._called}}})
+
+    def finish(self):
+        """Nothing is called any more. Forwards before the first backward are no steps of their own: the function trains, which was not known then."""
+        self.phases.finish()
+        first = next((step for phase, step, *_ in self.rows if phase == "backward"), 0)
+        joined = []
+        for phase, step, begin, end in self.rows:
+            step = max(step - first, 0)
+            if joined and joined[-1][:2] == (phase, step):
+                begin = joined.pop()[2]
+            joined.append((phase, step, begin, end))
+        self.rows[:] = joined
 
     def install(self):
         torch = self._torch

@@ -51,18 +51,18 @@ class ModuleCalls:
 
     def _forward_begins(self, module, arguments):
         recorder, phases = self._recorder, self._recorder.phases
+        path = recorder.modules.name(module)
         if recorder.mine():
             recorder.fixes.enter(module)
         # Parametrizations call modules when they are made, which is often before anything is on a device.
         if recorder.mine() and (phases.phase != "setup" or self._torch.cuda.is_initialized()):
             recorder.history.resume()
             grad = self._torch.is_grad_enabled()
-            new_step = phases.forward_begins(grad, type(module).__name__, not grad and recorder.trained.has(module))
+            new_step = phases.forward_begins(grad, path or type(module).__name__, not grad and recorder.trained.has(module))
             if phases.calls == FEWEST_CALLS:
                 recorder.calls_line = recorder.sources.of_stack()[0]
             if new_step or not phases.trains:
                 recorder.after_step()
-        path = recorder.modules.name(module)
         if recorder.mine() and recorder.history.running and not self._torch.jit.is_tracing():
             recorder.tags.model(module, path, recorder.cut)
             recorder.tags.inputs(arguments, recorder.cut)

@@ -131,7 +131,7 @@ class Phases:
             self._segments.append(segment)
 
     def forward_begins(self, grad, module="", of_trained=False):
-        """`grad`: whether autograd records it; `module`: its type; `of_trained`: as of activities. True: a new step begins."""
+        """`grad`: whether autograd records it; `module`: its name, of the only one its type; `of_trained`: as of activities. True: a new step begins."""
         self._cut()
         self.activities.forward_begins(grad, self.trains, of_trained)
         if self.phase == "forward" and not self._ended and not self._ran_out:

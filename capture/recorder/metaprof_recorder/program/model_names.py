@@ -13,12 +13,12 @@ class ModelNames:
     def __init__(self, torch, sources, is_end=lambda frame: False):
         self._module, self._sources, self._is_end = torch.nn.Module, sources, is_end
 
-    def of(self, root):
-        """The name of a model that is about to run; "": the program trains no other one, or no name is known."""
+    def of(self, root, beside_others=False):
+        """The name of a model that is about to run; "": the program trains no other one, or no name is known. `beside_others`: others have run."""
         models = self._models(root)
         name = next((name for name, module in models.items() if module is root), None)
         if name is not None:
-            return name if len(models) > 1 else ""
+            return name if beside_others or len(models) > 1 else ""
         around, path = next(((module, path) for module in models.values() for path, part in module.named_modules() if part is root), (None, ""))
         return path if around is not None and (len(models) > 1 or self._has_several(around)) else ""
 

@@ -49,7 +49,7 @@ class Modules:
         """One that no model has which is still there: `D`, or `D_2`; a class where no name is known."""
         self._roots = [held for held in self._roots if held[0]() is not None]
         taken = {path for _, path in self._roots}
-        found = self._names.of(root) if self._names and has_parameters else ""
+        found = self._names.of(root, bool(taken)) if self._names and has_parameters else ""
         if not found and taken:
             found = type(root).__name__
         if not has_parameters or found not in taken:

@@ -22,7 +22,7 @@ REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy", "lent")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy", "lent", "state")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
@@ -30,6 +30,7 @@ class Storage:
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
         self.shared = self.grad = self.freed_within = self.is_copy = False
+        self.state = None  # name -> line of each parameter or buffer that lies in it: a recurrent network's lie in one storage
         self.lent = False  # to another stream: on a device it comes back when that stream is done
         self.held_by = ""  # the program's variable that leads to it (storages/holders.py)
         self.held_as = None
@@ -229,6 +230,9 @@ class Writer:
     def _apply_tags(self, live, cut):
         for _, address, _, category, name, word, grad in self.tags.get(cut, ()):
             storage = live.get(address)
+            if storage is not None and category in ("parameter", "buffer") and word:
+                storage.state = storage.state or {}
+                storage.state[name] = f"{category} {quoted(name)} {word}{'g' if grad else ''}@{storage.number}"
             if storage is None or storage.category not in (None, "input") or (category == "input" and storage.phase == "forward" and storage.name):
                 continue
             storage.category, storage.name, storage.grad = category, name, grad
@@ -254,8 +258,7 @@ class Writer:
     def text(self):
         head, lines = {}, []
         for storage in self.storages:  # a program that makes one model after another names the next one's as it did the last one's
-            if storage.category in ("parameter", "buffer") and storage.word:
-                head[storage.name] = f"{storage.category} {quoted(storage.name)} {storage.word}{'g' if storage.grad else ''}@{storage.number}"
+            head.update(storage.state or {})
         stack, born, cut, shown = [], [], 1, None
         shown = self._phase_line(1, None, lines)
         for kind, index in self.order:
