@@ -53,7 +53,7 @@ class ModelNames:
                 self._add(key, part, found, seen)
 
     def _add(self, name, value, found, seen):
-        if not isinstance(value, self._module) or id(value) in seen:
+        if not self._is_module(value) or id(value) in seen:
             return
         seen.add(id(value))
         if next(value.parameters(), None) is not None:
@@ -61,11 +61,15 @@ class ModelNames:
 
     def _parts(self, name, value):
         """Elements, and attributes of what is no module."""
-        if isinstance(value, (self._module, type, types.ModuleType, types.FunctionType)):
+        if self._is_module(value) or issubclass(type(value), (type, types.ModuleType, types.FunctionType)):
             return []
         if type(value) is dict:
             return [(f"{name}.{key}", part) for key, part in list(value.items())[:MOST]]
         if type(value) in (list, tuple):
             return [(f"{name}.{i}", part) for i, part in enumerate(value[:MOST])]
         attributes = attributes_of(value) or {}
-        return [(key, part) for key, part in list(attributes.items()) if isinstance(part, self._module)]
+        return [(key, part) for key, part in list(attributes.items()) if self._is_module(part)]
+
+    def _is_module(self, value):
+        """A proxy is asked nothing: its class would be what it stands for."""
+        return issubclass(type(value), self._module)
