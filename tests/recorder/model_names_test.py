@@ -84,6 +84,11 @@ class ModelNamesTest(unittest.TestCase):
         wrapper = Module(net=Module())
         self.assertEqual(name_of(wrapper.parts["net"]), "")
 
+    def test_a_module_that_is_not_made_yet_is_none(self):
+        self_of_a_constructor, net = Module.__new__(Module), Module()
+        self.assertEqual(name_of(net), "")
+        self.assertIsNotNone(self_of_a_constructor)
+
     def test_what_no_variable_holds_has_none(self):
         self.assertEqual(name_of(Module()), "")
 

@@ -56,7 +56,11 @@ class ModelNames:
         if not self._is_module(value) or id(value) in seen:
             return
         seen.add(id(value))
-        if next(value.parameters(), None) is not None:
+        try:
+            has_parameters = next(value.parameters(), None) is not None
+        except Exception:  # noqa: BLE001 - its constructor has not made it a module yet
+            return
+        if has_parameters:
             found.setdefault(name, value)
 
     def _parts(self, name, value):
