@@ -79,12 +79,28 @@ void take_later_peak(RankRun& run, Bytes traced) {
   run.memory.peak = std::move(peak);
 }
 
+namespace {
+
+constexpr std::string_view kGraph = "autograd, for the rest of the backward";
+
+// Empty: nobody knows. Variables are looked at when the backward is over: what it still needed at its peak is gone then.
+std::string holder_of(const RankRun& run, const LargeStorage& storage) {
+  if (storage.storage < run.peak_held_by.size() && !run.peak_held_by[storage.storage].empty())
+    return run.peak_held_by[storage.storage];
+  const bool is_kept =
+      run.memory.peak.part.phase == Phase::backward && storage.category == Category::activation;
+  return std::string(is_kept ? kGraph : "");
+}
+
+}  // namespace
+
 std::vector<PeakHolder> peak_holders(const RankRun& run) {
   std::map<std::string, PeakHolder> found;
   for (const LargeStorage& storage : run.memory.peak.largest) {
-    if (storage.storage >= run.peak_held_by.size() || run.peak_held_by[storage.storage].empty()) continue;
-    PeakHolder& holder = found[run.peak_held_by[storage.storage]];
-    holder.held_by = run.peak_held_by[storage.storage];
+    const std::string held_by = holder_of(run, storage);
+    if (held_by.empty()) continue;
+    PeakHolder& holder = found[held_by];
+    holder.held_by = held_by;
     if (holder.storages == 0) holder.category = storage.category;
     holder.bytes += storage.bytes;
     ++holder.storages;
@@ -99,7 +115,9 @@ std::vector<PeakHolder> peak_holders(const RankRun& run) {
 
 std::string holder_of_results(const RankRun& run) {
   for (const PeakHolder& holder : peak_holders(run))
-    if (holder.category == Category::activation || holder.category == Category::kept) return holder.held_by;
+    if (holder.held_by != kGraph &&
+        (holder.category == Category::activation || holder.category == Category::kept))
+      return holder.held_by;
   return "";
 }
 

@@ -147,6 +147,26 @@ TEST_F(RecordingTest, APeakThatIsHardlyHigherThanTheTracesLeavesWhatTheTraceHas)
   EXPECT_NE(run_text(found, {}).find("reached in forward, step 5"), std::string::npos) << "where most was";
 }
 
+TEST_F(RecordingTest, WhatABackwardStillNeedsAtItsPeakIsHeldByAutograd) {
+  const auto holder = [&](const std::string& phases, const std::string& rows) {
+    write("events-0-7.trace", phases);
+    write("process-7.jsonl",
+          kProcess + kTorch + R"({"row": "device", "device": 0, "name": "NVIDIA H200", "memory": 80000000})" +
+              "\n" + R"({"row": "events", "device": 0, "file": "events-0-7.trace", "unmatched": 0})" + "\n" +
+              phase("setup", 0, 0, 0) + rows);
+    const RunReport found = report();
+    const std::vector<PeakHolder> holders = peak_holders(found.ranks.at(0));
+    EXPECT_EQ(holder_of_results(found.ranks.at(0)), "") << "no variable of the program";
+    return holders.empty() ? "" : holders[0].held_by + ", " + std::to_string(holders[0].bytes.count);
+  };
+  const std::string forward = "# phase forward step 0\n+ 1 59 activation\n",
+                    backward = "# phase backward step 0\n+ 2 100 temporary\n- 1\n- 2\n";
+  EXPECT_EQ(holder(forward + backward, phase("forward", 0, 512, 512) + phase("backward", 0, 0, 1024)),
+            "autograd, for the rest of the backward, 59");
+  EXPECT_EQ(holder(forward, phase("forward", 0, 512, 512)), "")
+      << "the recorder has looked, and found nobody";
+}
+
 TEST_F(RecordingTest, WhatMayHelpIsNamedAndWhatWasTriedIsShown) {
   write("process-7.jsonl",
         kProcess + kTorch + kDevice + phase("setup", 0, 5, 1500) +
