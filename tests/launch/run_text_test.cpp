@@ -159,8 +159,10 @@ TEST_F(RecordingTest, WhatABackwardStillNeedsAtItsPeakIsHeldByAutograd) {
     EXPECT_EQ(holder_of_results(found.ranks.at(0)), "") << "no variable of the program";
     return holders.empty() ? "" : holders[0].held_by + ", " + std::to_string(holders[0].bytes.count);
   };
-  const std::string forward = "# phase forward step 0\n+ 1 59 activation\n",
-                    backward = "# phase backward step 0\n+ 2 100 temporary\n- 1\n- 2\n";
+  const std::string forward =
+                        "# phase forward step 0\n> aten::mul\n+ 1 59 activation\n<\n"
+                        "node #1 MulBackward0 module=\"fc\"\nsave 1 MulBackward0#1\n",
+                    backward = "# phase backward step 0\n+ 2 100 temporary\n- 2\n- 1\n";
   EXPECT_EQ(holder(forward + backward, phase("forward", 0, 512, 512) + phase("backward", 0, 0, 1024)),
             "autograd, for the rest of the backward, 59");
   EXPECT_EQ(holder(forward, phase("forward", 0, 512, 512)), "")
