@@ -191,14 +191,6 @@ std::string fragmentation(const RankRun& rank) {
       100.0 * static_cast<double>(cached) / static_cast<double>(peak.reserved_bytes.peak));
 }
 
-// An unknown mask, or something else of which as many elements are taken as it says.
-bool chooses_by_unknown_data(const DataRead& read) {
-  constexpr std::string_view kChoose[] = {"nonzero", "masked_select", "argwhere", "unique", "index", "nms"};
-  return read.source == "unknown" && std::ranges::any_of(kChoose, [&](std::string_view word) {
-           return read.op.find(word) != read.op.npos;
-         });
-}
-
 std::string reads(const RankRun& rank, bool brief) {
   TextTable table;
   table.column("operator", Align::left);
@@ -213,7 +205,7 @@ std::string reads(const RankRun& rank, bool brief) {
   std::string text = table.text(2);
   if (listed.size() < all.size())
     text += fmt::format("{} more are not shown (--all)\n", all.size() - listed.size());
-  if (std::ranges::any_of(all, chooses_by_unknown_data))
+  if (std::ranges::any_of(all, [](const DataRead& read) { return read.source == "unknown"; }))
     text +=
         "unknown answers are 0: an unknown mask has no element set (--assume both: the peak with all of them "
         "set, too)\n";

@@ -229,18 +229,6 @@ RunReport run_with_peak(const std::string& name, const std::filesystem::path& fo
   return report_of(options, {}, read_processes(folder / name));
 }
 
-TEST_F(RecordingTest, WhatUnknownMasksHaveIsSaidWhereOneWasRead) {
-  const auto text = [&](const std::string& op, const std::string& source) {
-    const std::string row = R"({"row": "data_read", "device": 0, "op": ")" + op +
-                            R"(", "line": "net.py:6", "count": 3, "source": ")" + source + "\"}\n";
-    return run_text(run_with_peak(op + source, folder_, 400, row), {});
-  };
-  const std::string hint = "unknown answers are 0: an unknown mask has no element set";
-  EXPECT_NE(text("aten::nonzero", "unknown").find(hint), std::string::npos);
-  EXPECT_EQ(text("aten::nonzero", "computed").find(hint), std::string::npos);
-  EXPECT_EQ(text("aten::_to_copy", "unknown").find(hint), std::string::npos) << "no mask";
-}
-
 TEST_F(RecordingTest, ARunWithoutMemoryHasNoShares) {
   const std::string text = run_text(run_with_peak("none", folder_, 0), {});
   EXPECT_EQ(text.find("cached in pieces"), std::string::npos) << text;
