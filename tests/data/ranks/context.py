@@ -1,4 +1,4 @@
-"""Attention to tokens that are on several ranks, which send each other theirs; the second layer is computed again in backward."""
+"""Attention to tokens that are on several ranks, which send each other theirs; the second layer is recomputed in backward."""
 import torch
 import torch.distributed as dist
 from torch.distributed.tensor.experimental import context_parallel
