@@ -296,7 +296,7 @@ class Nested:
             which, packed = held
             self._capture.paused += 1
             try:
-                with self._capture.dispatch.off():  # a checkpointed region is computed again here
+                with self._capture.dispatch.off():  # a checkpointed region is recomputed here
                     tensor = unpack(packed)
             finally:
                 self._capture.paused -= 1

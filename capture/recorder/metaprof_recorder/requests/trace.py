@@ -22,14 +22,14 @@ REQUESTS = ("alloc", "free_requested")
 
 
 class Storage:
-    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "grad", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy", "lent", "state")
+    __slots__ = ("number", "bytes", "stream", "category", "name", "word", "phase", "cut", "freed_by", "freed_cut", "line", "shared", "address", "product", "asked_by", "freed_within", "held_by", "held_as", "made_in", "made_by", "asked_in", "is_copy", "lent", "state")
 
     def __init__(self, number, address, bytes_, stream, phase, cut, line):
         self.number, self.address, self.bytes, self.stream, self.phase, self.cut, self.line = number, address, bytes_, stream, phase, cut, line
         self.category = self.name = self.word = self.freed_by = self.freed_cut = None
         self.product = None  # the operator that asked for it, if it multiplies matrices
         self.asked_by = None  # without an operator: the function of a library that was running, "DistributedDataParallel._ddp_init_helper"
-        self.shared = self.grad = self.freed_within = self.is_copy = False
+        self.shared = self.freed_within = self.is_copy = False
         self.state = None  # name -> line of each parameter or buffer that lies in it: a recurrent network's lie in one storage
         self.lent = False  # to another stream: on a device it comes back when that stream is done
         self.held_by = ""  # the program's variable that leads to it (storages/holders.py)
@@ -235,7 +235,7 @@ class Writer:
                 storage.state[name] = f"{category} {quoted(name)} {word}{'g' if grad else ''}@{storage.number}"
             if storage is None or storage.category not in (None, "input") or (category == "input" and storage.phase == "forward" and storage.name):
                 continue
-            storage.category, storage.name, storage.grad = category, name, grad
+            storage.category, storage.name = category, name
             storage.word = word or storage.word
 
     def _apply_kept(self, live, cut):
