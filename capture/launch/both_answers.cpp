@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "capture/launch/peak.h"
+
 namespace metaprof {
 namespace {
 
@@ -15,26 +17,15 @@ bool has_unknown_answers(const RunReport& report) {
   });
 }
 
-OtherAnswers peaks_of(const RunReport& report, bool all_set) {
-  OtherAnswers found{.all_set = all_set, .ended = report.ended};
-  for (const RankRun& rank : report.ranks) {
-    const auto& peak = rank.memory.phases.peak;
-    found.allocated.count = std::max(found.allocated.count, peak.allocated_bytes.peak);
-    found.reserved.count = std::max(found.reserved.count, peak.reserved_bytes.peak);
-    found.ran_out = found.ran_out || !rank.recorded.out_of_memory.empty();
-  }
-  return found;
-}
-
 }  // namespace
 
 RunReport larger_of(RunReport zero, RunReport all) {
-  const OtherAnswers of_zero = peaks_of(zero, false), of_all = peaks_of(all, true);
+  const RunPeaks of_zero = peaks_of(zero), of_all = peaks_of(all);
   // Where memory ran out, the figures are what was taken by then.
   const bool all_is_larger =
       of_all.ran_out != of_zero.ran_out ? of_all.ran_out : of_all.reserved.count >= of_zero.reserved.count;
-  RunReport& larger = all_is_larger ? all : zero;
-  larger.other_answers = all_is_larger ? of_zero : of_all;
+  RunReport &larger = all_is_larger ? all : zero, &other = all_is_larger ? zero : all;
+  larger.other_answers = {!all_is_larger, other.ended, all_is_larger ? of_zero : of_all};
   return std::move(larger);
 }
 

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "capture/launch/peak.h"
+
 namespace metaprof {
 namespace {
 
@@ -107,12 +109,11 @@ class Trials {
   }
 
   static TriedFix figures_of(const RunReport& report) {
+    const RunPeaks peaks = peaks_of(report);
     TriedFix fix;
-    for (const RankRun& rank : report.ranks) {
-      fix.allocated = std::max(fix.allocated, Bytes{rank.memory.phases.peak.allocated_bytes.peak});
-      fix.reserved = std::max(fix.reserved, Bytes{rank.memory.phases.peak.reserved_bytes.peak});
-      fix.ran_out |= !rank.recorded.out_of_memory.empty() && !rank.reserved_since_recovery;
-    }
+    fix.allocated = peaks.allocated;
+    fix.reserved = peaks.reserved;
+    fix.ran_out = peaks.ran_out;
     return fix;
   }
 

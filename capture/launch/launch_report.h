@@ -39,12 +39,19 @@ struct RankRun {
       false;  ///< work took the time that it is expected to take; else it was complete when somebody waited
 };
 
+/// What a run took at most, over all ranks.
+struct RunPeaks {
+  Bytes allocated = {}, reserved = {};
+  bool ran_out =
+      false;  ///< memory ran out, and the program did not go on: the figures are what was taken by then
+};
+
 /// A change of the program, and what it took with it.
 struct TriedFix {
   std::string name;                    ///< "foreach"; "batch=16+fused": several
   std::string change;                  ///< as a user writes it, "the optimizer with foreach=False"
-  Bytes allocated, reserved;           ///< at most, each over all ranks
-  bool fits = false, ran_out = false;  ///< memory ran out: the figures are what was taken by then
+  Bytes allocated, reserved;           ///< as RunPeaks
+  bool fits = false, ran_out = false;  ///< as RunPeaks::ran_out
   std::string ended;  ///< why it could not be tried, "RuntimeError in forward of step 1"; empty: it could
   bool by_program = false;  ///< the program did not run with it: the captured one did
 };
@@ -63,8 +70,7 @@ struct TriedFixes {
 struct OtherAnswers {
   bool all_set = false;  ///< unknown masks had all of their elements set; false: unknown answers were 0
   std::string ended;     ///< as RunReport::ended
-  Bytes allocated = {}, reserved = {};  ///< at most, each over all ranks
-  bool ran_out = false;                 ///< memory ran out: the figures are what was taken by then
+  RunPeaks peaks;
 };
 
 struct RunReport {

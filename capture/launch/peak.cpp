@@ -8,6 +8,7 @@ namespace metaprof {
 namespace {
 
 constexpr double kNear = 1.02;
+constexpr std::string_view kGraph = "autograd, for the rest of the backward";
 
 StepPart part_of(const RunPhase& row) {
   constexpr std::pair<std::string_view, Phase> kNames[] = {{"forward", Phase::forward},
@@ -41,6 +42,15 @@ void take_what_is_held(PeakMoment& peak, const RecordedDevice& recorded) {
     peak.by_category[static_cast<size_t>(Category::temporary)] -= storage.bytes;
     peak.by_category[static_cast<size_t>(storage.category)] += storage.bytes;
   }
+}
+
+// Empty: nobody knows. Variables are looked at when the backward is over: what it still needed at its peak is gone then.
+std::string holder_of(const RankRun& run, const LargeStorage& storage) {
+  if (storage.storage < run.peak_held_by.size() && !run.peak_held_by[storage.storage].empty())
+    return run.peak_held_by[storage.storage];
+  const bool is_kept =
+      run.memory.peak.part.phase == Phase::backward && storage.category == Category::activation;
+  return std::string(is_kept ? kGraph : "");
 }
 
 }  // namespace
@@ -79,20 +89,15 @@ void take_later_peak(RankRun& run, Bytes traced) {
   run.memory.peak = std::move(peak);
 }
 
-namespace {
-
-constexpr std::string_view kGraph = "autograd, for the rest of the backward";
-
-// Empty: nobody knows. Variables are looked at when the backward is over: what it still needed at its peak is gone then.
-std::string holder_of(const RankRun& run, const LargeStorage& storage) {
-  if (storage.storage < run.peak_held_by.size() && !run.peak_held_by[storage.storage].empty())
-    return run.peak_held_by[storage.storage];
-  const bool is_kept =
-      run.memory.peak.part.phase == Phase::backward && storage.category == Category::activation;
-  return std::string(is_kept ? kGraph : "");
+RunPeaks peaks_of(const RunReport& report) {
+  RunPeaks peaks;
+  for (const RankRun& rank : report.ranks) {
+    peaks.allocated = std::max(peaks.allocated, Bytes{rank.memory.phases.peak.allocated_bytes.peak});
+    peaks.reserved = std::max(peaks.reserved, Bytes{rank.memory.phases.peak.reserved_bytes.peak});
+    peaks.ran_out |= !rank.recorded.out_of_memory.empty() && !rank.reserved_since_recovery;
+  }
+  return peaks;
 }
-
-}  // namespace
 
 std::vector<PeakHolder> peak_holders(const RankRun& run) {
   std::map<std::string, PeakHolder> found;

@@ -12,6 +12,8 @@ namespace metaprof {
 /// `traced`: what was allocated at most in the steps that it has.
 void take_later_peak(RankRun& run, Bytes traced);
 
+RunPeaks peaks_of(const RunReport& report);
+
 /// What one variable holds at the peak.
 struct PeakHolder {
   std::string held_by;                      ///< "losses (train.py:31), a list of 20"

@@ -139,34 +139,31 @@ std::string out_of_memory(const ProfileReport& report, bool colour) {
       human_bytes(failed->allocated.count), human_bytes(idle)));
 }
 
-std::string title(const std::string& text, const TextOptions& options) {
-  return heading(text, options.colour);
-}
-
 std::string before_modules(const ProfileReport& report, const TextOptions& options) {
   std::string text;
   if (report.epoch)
-    text += title("The whole epoch (what follows it is of the batch with the most tokens)", options) +
-            epoch_text(*report.epoch);
+    text +=
+        heading("The whole epoch (what follows it is of the batch with the most tokens)", options.colour) +
+        epoch_text(*report.epoch);
   if (!report.peak_contributors.empty())
-    text += title("Why: what is alive at the peak", options) +
+    text += heading("Why: what is alive at the peak", options.colour) +
             peak_contributors_table(report.peak_contributors, options.width);
   if (!report.memory.attention.empty())
-    text += title("Attention: which implementation ran, and why not another", options) +
+    text += heading("Attention: which implementation ran, and why not another", options.colour) +
             attention_lines(report.memory.attention);
   return text;
 }
 
 std::string modules_or_nodes(const ProfileReport& report, const TextOptions& options) {
   if (report.nodes)
-    return title("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)",
-                 options) +
+    return heading("Nodes (bytes without rounding; FLOPs: 2 per multiply-add; times of an ideal device)",
+                   options.colour) +
            to_string(node_table(report, options), TableForm::text, options.width) +
            node_totals(*report.nodes);
   const ModuleTable modules = module_table(report, options, false);
   std::string text =
-      title("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)",
-            options) +
+      heading("Modules (with what is inside them; bytes without rounding; FLOPs: 2 per multiply-add)",
+              options.colour) +
       to_string(modules.table, TableForm::text, options.width);
   if (modules.hidden > 0)
     text += fmt::format("{} modules deeper than {} are not shown (--depth)\n", modules.hidden, options.depth);
@@ -177,42 +174,44 @@ std::string modules_or_nodes(const ProfileReport& report, const TextOptions& opt
 std::string comparisons(const ProfileReport& report, const TextOptions& options) {
   std::string text;
   if (report.execution)
-    text += title("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)", options) +
+    text += heading("Eager and compiled as a graph (whole run; FLOPs and kernels of the first step)",
+                    options.colour) +
             comparison_text(*report.execution);
   if (report.branches)
     text +=
-        title(fmt::format(
-                  "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
-                  report.branches->shown),
-              options) +
+        heading(fmt::format(
+                    "torch.cond: its two functions (this report is of the condition {}; --condition chooses)",
+                    report.branches->shown),
+                options.colour) +
         comparison_text(*report.branches);
   if (report.loops)
-    text += title("while_loop: how often it runs follows from data (this report assumes 1 trip; --trips N)",
-                  options) +
+    text += heading("while_loop: how often it runs follows from data (this report assumes 1 trip; --trips N)",
+                    options.colour) +
             comparison_text(*report.loops);
   return text;
 }
 
 std::string peak_text(const MemoryProfile& memory, const TextOptions& options) {
-  std::string text = title("Peak", options) + peak_lines(memory);
+  std::string text = heading("Peak", options.colour) + peak_lines(memory);
   if (memory.peak.bytes.count > 0)
-    text += category_table(memory.peak) + title("Largest tensors alive at the peak", options) +
+    text += category_table(memory.peak) + heading("Largest tensors alive at the peak", options.colour) +
             largest_table(memory.peak, nullptr, options.width);
   return text;
 }
 
-// What the figures do not rest on, or rest on without being sure.
-std::string reservations(const ProfileReport& report, const TextOptions& options) {
+// What is left out, estimated or assumed.
+std::string caveats(const ProfileReport& report, const TextOptions& options) {
   const MemoryProfile& memory = report.memory;
   std::string text;
   if (!memory.unmodelled.empty())
-    text += title("Not modelled: results as the program records them, or as large as assumed", options) +
-            unmodelled_table(memory.unmodelled);
+    text +=
+        heading("Not modelled: results as the program records them, or as large as assumed", options.colour) +
+        unmodelled_table(memory.unmodelled);
   if (!memory.estimated.empty())
-    text += title(
+    text += heading(
                 "Estimated: sizes that only a closed library knows; the rest of this report is exact but for "
                 "them",
-                options) +
+                options.colour) +
             estimated_table(memory.estimated);
   for (const std::string& note :
        {precision_note(report), guessed_note(report), workspace_source_line(report.workspaces),
@@ -228,12 +227,12 @@ std::string profile_text(const ProfileReport& report, const TextOptions& options
   text += out_of_memory(report, options.colour);
   text += before_modules(report, options);
   text += modules_or_nodes(report, options);
-  text += title("Totals (FLOPs: 2 per multiply-add)", options) + totals(report);
+  text += heading("Totals (FLOPs: 2 per multiply-add)", options.colour) + totals(report);
   text += comparisons(report, options);
   if (!report.kv_cache.empty())
-    text += title("Cache of keys and values after the call", options) + cache_text(report.kv_cache);
+    text += heading("Cache of keys and values after the call", options.colour) + cache_text(report.kv_cache);
   text += peak_text(report.memory, options);
-  text += reservations(report, options);
+  text += caveats(report, options);
   return text;
 }
 

@@ -142,9 +142,9 @@ Json other_answers_json(const RunReport& report) {
   if (!report.other_answers) return nullptr;
   const OtherAnswers& other = *report.other_answers;
   return {{"unknown_masks", other.all_set ? "all" : "none"},
-          {"allocated_bytes", other.allocated.count},
-          {"reserved_bytes", other.reserved.count},
-          {"out_of_memory", other.ran_out},
+          {"allocated_bytes", other.peaks.allocated.count},
+          {"reserved_bytes", other.peaks.reserved.count},
+          {"out_of_memory", other.peaks.ran_out},
           {"ended_by", text_or_null(other.ended)}};
 }
 

@@ -346,6 +346,18 @@ std::string fixes(const RunReport& report, const RankRun& rank, bool colour) {
   return text;
 }
 
+std::string other_answers(const RunReport& report) {
+  if (!report.other_answers) return "";
+  const OtherAnswers& other = *report.other_answers;
+  const std::string_view kZero = "unknown answers as 0", kAll = "all elements of unknown masks set";
+  return fmt::format("\nThis report has {}. With {} the program takes {} (reserved {}) at most{}\n",
+                     other.all_set ? kZero : kAll, other.all_set ? kAll : kZero,
+                     human_bytes(other.peaks.allocated.count), human_bytes(other.peaks.reserved.count),
+                     other.peaks.ran_out    ? ", and memory runs out"
+                     : !other.ended.empty() ? fmt::format(", and is ended by {}", other.ended)
+                                            : "");
+}
+
 }  // namespace
 
 const RunPhase* named_peak(const RankRun& rank) {
@@ -392,22 +404,6 @@ Verdict verdict_of(const RunReport& report, const RankRun& rank) {
   verdict.fits = !verdict.at_least && verdict.ended.empty() && verdict.left().count >= 0;
   return verdict;
 }
-
-namespace {
-
-std::string other_answers(const RunReport& report) {
-  if (!report.other_answers) return "";
-  const OtherAnswers& other = *report.other_answers;
-  const std::string_view kZero = "unknown answers as 0", kAll = "all elements of unknown masks set";
-  return fmt::format("\nThis report has {}. With {} the program takes {} (reserved {}) at most{}\n",
-                     other.all_set ? kZero : kAll, other.all_set ? kAll : kZero,
-                     human_bytes(other.allocated.count), human_bytes(other.reserved.count),
-                     other.ran_out          ? ", and memory runs out"
-                     : !other.ended.empty() ? fmt::format(", and is ended by {}", other.ended)
-                                            : "");
-}
-
-}  // namespace
 
 std::string run_text(const RunReport& report, const TextOptions& options, const RunCosts& costs) {
   const RankRun& rank = largest_rank(report);
